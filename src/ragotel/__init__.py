@@ -1,0 +1,1 @@
+"""ragotel: why a RAG service answered wrongly, as a look-up."""

@@ -1,0 +1,74 @@
+"""Migrate: bring a store to this package's schema.
+
+Every statement is idempotent, so two processes that migrate at once both succeed: tables are created
+`if not exists`, functions and views `or replace`, and a step's record is written after the step.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ragotel.errors import MigrationError
+from ragotel.store import catalog
+from ragotel.store.catalog import SqlFile
+from ragotel.store.open import Store
+
+
+def pending(store: Store) -> list[str]:
+    """Names of the numbered steps that this store has not taken."""
+    done = _applied(store)
+    return [file.name for file in catalog.tables() if file.name not in done]
+
+
+def migrate(store: Store) -> list[str]:
+    """Apply what is missing, then re-apply every function and view; returns the new steps' names.
+
+    Raises:
+        MigrationError: A statement failed; the message names its file. Running again goes on from there.
+    """
+    for file in catalog.functions():
+        _apply(store, file)
+    done, new = _applied(store), []
+    for file in catalog.tables():
+        if file.name not in done:
+            _apply(store, file)
+            store.insert("rag_migrations", [(file.name,)], ["name"])
+            new.append(file.name)
+    for file in _in_reading_order(catalog.views()):
+        _apply(store, file)
+    return new
+
+
+def _applied(store: Store) -> set[str]:
+    found = store.scalar(
+        "select count() from system.tables where database = currentDatabase() and name = 'rag_migrations'"
+    )
+    if not found:
+        return set()
+    return {row[0] for row in store.query("select distinct name from rag_migrations").result_rows}
+
+
+def _apply(store: Store, file: SqlFile) -> None:
+    try:
+        store.command(file.text)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0][:400]
+        raise MigrationError(f"{file.layer}/{file.name}.sql failed: {reason}") from error
+
+
+def _in_reading_order(views: list[SqlFile]) -> list[SqlFile]:
+    """Order views so that each comes after the views that it reads (their names stand in its text)."""
+    names = {file.name for file in views}
+    reads = {
+        file.name: (set(re.findall(r"\b[a-z][a-z0-9_]+\b", file.text)) & names) - {file.name}
+        for file in views
+    }
+    ordered: list[SqlFile] = []
+    waiting = list(views)
+    while waiting:
+        ready = [file for file in waiting if not reads[file.name] & {w.name for w in waiting}]
+        if not ready:
+            raise MigrationError(f"Views read each other in a circle: {[w.name for w in waiting]}")
+        ordered += ready
+        waiting = [file for file in waiting if file not in ready]
+    return ordered
