@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 
 @dataclass(frozen=True)

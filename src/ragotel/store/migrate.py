@@ -39,6 +39,11 @@ def migrate(store: Store) -> list[str]:
     return new
 
 
+def statements() -> list[SqlFile]:
+    """Every file of the schema in the order in which it can be run on an empty database."""
+    return [*catalog.functions(), *catalog.tables(), *_in_reading_order(catalog.views())]
+
+
 def _applied(store: Store) -> set[str]:
     found = store.scalar(
         "select count() from system.tables where database = currentDatabase() and name = 'rag_migrations'"

@@ -11,10 +11,10 @@ import os
 import threading
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from ragotel.errors import ConfigurationError, StoreBusyError, StoreError
 
@@ -62,7 +62,8 @@ def parse_dsn(text: str | None = None) -> Dsn:
             raise ConfigurationError(
                 f"The store {text!r} names no folder; write chdb:///absolute/path (three slashes)."
             )
-        return Dsn(text=text, path=os.path.realpath(unquote(parts.path)))
+        database = parse_qs(parts.query).get("database", [DEFAULT_DATABASE])[-1]
+        return Dsn(text=text, path=os.path.realpath(unquote(parts.path)), database=database)
     if parts.scheme in ("http", "https") and parts.hostname:
         secure = parts.scheme == "https"
         try:
@@ -148,7 +149,7 @@ def open_store(dsn: str | None = None, *, create: bool = True, follow_server: bo
         return _open_http(parsed, create=create)
     served = _served_dsn(parsed.path) if follow_server else None
     if served is not None:
-        return _open_http(served, create=create)
+        return _open_http(replace(served, database=parsed.database), create=create)
     return _open_embedded(parsed, create=create)
 
 
