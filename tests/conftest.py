@@ -1,4 +1,4 @@
-"""Shared fixtures: one embedded engine per pytest process, an empty migrated database per test, real servers."""
+"""Shared fixtures: one engine per pytest process, an empty migrated database per test, servers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ def engine() -> Iterator[Store]:
     """The process's one embedded engine, in memory-backed storage where there is some."""
     shm = Path("/dev/shm")
     parent = str(shm) if shm.is_dir() and os.access(shm, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="ragotel-test-", dir=parent) as folder:
-        with open_store(f"chdb://{folder}/store", follow_server=False) as store:
-            yield store
+    with (
+        tempfile.TemporaryDirectory(prefix="ragotel-test-", dir=parent) as folder,
+        open_store(f"chdb://{folder}/store", follow_server=False) as store,
+    ):
+        yield store
 
 
 class Databases:
-    """Hands out migrated, empty databases; one that a test left as it was is emptied and used again."""
+    """Hands out migrated, empty databases; one that kept its schema is emptied and used again."""
 
     def __init__(self, engine: Store) -> None:
         self._engine = engine
