@@ -1,0 +1,362 @@
+"""The verdict rules in plain Python, simple and slow: what the SQL views must say, decided independently.
+
+Everything is three-valued: True, False, or None where the evidence was never recorded.
+
+AMBIGUITIES: where the rules are silent or can be read in two ways, this is the reading chosen here.
+
+A1  A label meets a request per pair: each (request, label) gets the first rule that holds for that pair.
+A2  A grade without a label id counts for every label of the request.
+A3  The generation that gave the answer: the last one that ended well, else the last one.
+A4  The lists that fed a prompt: those that ended before it began and began after the assembly before it
+    ended; where there are none (a second assembly of the same lists), all that ended before it began.
+A5  A list was consumed by each later ranking or filter that began after it ended; the last lists are those
+    that none consumed. So a leg that began after the fusion ended stands beside the fused list.
+A6  A stage that failed handed nothing on and is left out (`degraded` tells); it decides nothing.
+A7  An element with a null id in a whole list is not the gold chunk: the list still decides absence.
+A8  No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
+A9  A probe of the served version that found the chunk proves that it exists.
+A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved, as where
+    no list was recorded; a whole list without the gold id does not.
+A11 A whole manifest without the gold ids is a corpus gap even if the claim stands in the prompt.
+A12 The gold id in the sent list, or among what assembly dropped, was in the list handed to assembly.
+A13 A label by ids alone, without any wording: in the prompt as its id stands in the sent list.
+A14 A truncated or redacted prompt that does not show the claim is judged by hashes and ids like a hidden one.
+A15 By hash, text_in_prompt is true; by id, text_in_prompt stays null. Without labelled ids id_in_prompt is null.
+A16 Span-only labels with text off: present by hash; absent if all sent texts are known and none has it.
+A17 A passage's row is judged by itself: in the prompt and graded wrong is generation_error there even where
+    the request has lost another passage. The request goes by its passages' buckets.
+A18 The deciding passage is the first one whose bucket is the request's; state, attribution, loss_stage,
+    ranks and the factors of the request are that passage's.
+A19 state of a miss whose lists cannot all be read: null.
+A20 recall_class without a reranker is of the list handed to assembly.
+A21 loss_stage: removal by a filter, or with a filter's reason, is `filtered`; absence from the fused list is
+    fusion_limit; a cut by rerank or blend counts where the rank last passed the cut-off (k): a passage that
+    fusion had beyond k is fused_beyond_cutoff although the reranker cut it. Without fusion: retrieved_beyond_
+    cutoff. In the list beyond k and not known to be in the prompt: by the same scan, else assemble.
+A22 deep_rank: the best over the legs' probes; leg ranks are of all legs of the request.
+A23 via_other_chunk: set where no list has a gold id, the claim stands in the prompt, and a listed chunk of
+    known text has the claim.
+A24 Context problem, the sent list not readable: prompt-assembly if the gold chunk's text has the claim, else
+    unknown (whether it was sent cannot be told).
+A25 A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be told.
+A26 Versions in force within that hour: those that other requests recorded for the index within an hour.
+A27 An answerable label without passages: unknown.
+A28 A list attribute that is absent: `off` if the content mode says so, `empty` if the count is 0, else not
+    recorded. An empty list whose count says more is truncated.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from plain import (
+    LIST_STAGES,
+    Grade,
+    Hit,
+    Label,
+    Passage,
+    Probe,
+    Request,
+    Stage,
+    Verdict,
+    World,
+)
+
+from ragotel.text import normalise
+
+HOUR_NS = 3_600_000_000_000
+READABLE = ("whole", "empty")
+FILTER_REASONS = ("permission", "threshold", "per_document_cap")
+FAILING = ("corpus_gap", "retrieval_miss", "context_problem")
+Answer = bool | None
+
+
+def any_of(values: Iterable[Answer]) -> Answer:
+    """True if one is, else None if one cannot be told, else False."""
+    found: Answer = False
+    for value in values:
+        if value:
+            return True
+        if value is None:
+            found = None
+    return found
+
+
+def states(body: str, claim: str) -> bool:
+    """Whether *body* states *claim*: no letter or digit runs on at its ends."""
+    body, claim = normalise(body), normalise(claim).strip()
+    start = body.find(claim) if claim else -1
+    while start >= 0:
+        end = start + len(claim)
+        before, after = body[start - 1 : start] if start else "", body[end : end + 1]
+        if not (_joins(before, claim[0]) or _joins(claim[-1], after)):
+            return True
+        start = body.find(claim, start + 1)
+    return False
+
+
+def _joins(left: str, right: str) -> bool:
+    return all(side and unicodedata.category(side)[0] in "LN" for side in (left, right))
+
+
+class Store:
+    """What is known beside one request: texts, index versions, who else used them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.texts = world.texts()
+        self.manifests = {(m.index, m.version): m for m in world.manifests}
+        self.served: dict[str, list[tuple[int, str]]] = {}
+        for request in world.requests:
+            for stage in request.stages:
+                if stage.stage == "retrieve" and stage.version:
+                    self.served.setdefault(stage.index, []).append(
+                        (request.start_ns, stage.version)
+                    )
+
+    def chunks(self, index: str, version: str) -> dict[str, tuple[str, str]] | None:
+        """Chunk id to (doc id, sha) of a version; None unless it and all its parents were loaded."""
+        manifest = self.manifests.get((index, version))
+        if manifest is None or not manifest.is_whole:
+            return None
+        chunks: dict[str, tuple[str, str]] | None = {}
+        if manifest.parent:
+            chunks = self.chunks(index, manifest.parent)
+            if chunks is None:
+                return None
+        chunks = dict(chunks or {})
+        for row in manifest.rows:
+            if row.deleted:
+                chunks.pop(row.chunk_id, None)
+            else:
+                chunks[row.chunk_id] = (row.doc_id, row.sha)
+        return chunks
+
+    def versions(self, request: Request, index: str, version: str) -> list[str]:
+        """The version that served, or all that were in force within that hour."""
+        if version:
+            return [version]
+        return sorted(
+            {v for at, v in self.served.get(index, []) if abs(at - request.start_ns) <= HOUR_NS}
+        )
+
+
+class Flow:
+    """Which stages of a request led to its answer."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        stages = sorted(request.stages, key=lambda s: (s.end_ns, s.start_ns))
+        generations = [s for s in stages if s.stage == "generate"]
+        done = [s for s in generations if s.outcome == "ok"] or generations
+        self.generation = done[-1] if done else None
+        prompts = [
+            s
+            for s in stages
+            if s.stage == "assemble"
+            and (self.generation is None or s.end_ns <= self.generation.start_ns)
+        ]
+        self.prompt = prompts[-1] if prompts else None
+        horizon = (self.prompt or self.generation or stages[-1]).start_ns if stages else 0
+        if self.prompt is None and self.generation is None:
+            horizon = max((s.end_ns for s in stages), default=0)
+        self.all_lists = [s for s in stages if s.stage in LIST_STAGES]
+        fed = [s for s in self.all_lists if s.end_ns <= horizon]
+        earlier = max((s.end_ns for s in prompts[:-1]), default=0)
+        self.fed = [s for s in fed if s.start_ns >= earlier] or fed
+        self.lists = [s for s in self.fed if s.outcome == "ok"]
+        self.legs = [s for s in self.lists if s.stage == "retrieve"]
+        self.final = self.last_of(self.lists)
+        limits = [s.limit for s in self.lists if s.limit is not None]
+        top_ks = [s.top_k for s in self.fed if s.stage == "retrieve" and s.top_k is not None]
+        self.k = limits[-1] if limits else max(top_ks, default=None)
+        rerank = next((s for s in self.lists if s.stage == "rerank"), None)
+        before = [s for s in self.lists if rerank and s.end_ns <= rerank.start_ns]
+        self.reranked = self.last_of(before) if rerank else self.final
+
+    @staticmethod
+    def last_of(lists: list[Stage]) -> list[Stage]:
+        def is_consumed(stage: Stage) -> bool:
+            return any(s.stage != "retrieve" and s.start_ns >= stage.end_ns for s in lists)
+
+        return [stage for stage in lists if not is_consumed(stage)]
+
+    def levels(self) -> list[list[Stage]]:
+        """The way to the last list: the legs, then each ranking or filter (side by side ones together)."""
+        levels = [self.legs] if self.legs else []
+        last_end = 0
+        for stage in sorted(self.lists, key=lambda s: s.start_ns):
+            if stage.stage == "retrieve":
+                continue
+            if levels and levels[-1] is not self.legs and stage.start_ns < last_end:
+                levels[-1].append(stage)
+            else:
+                levels.append([stage])
+            last_end = max(last_end, stage.end_ns)
+        return levels
+
+
+class Gold:
+    """One gold passage looked for in one request."""
+
+    def __init__(self, store: Store, flow: Flow, passage: Passage) -> None:
+        self.store, self.flow, self.passage = store, flow, passage
+        self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
+        self.served: dict[str, tuple[str, str]] = {}
+        for stage in self.searched:
+            for version in store.versions(flow.request, stage.index, stage.version)[:1]:
+                self.served.update(store.chunks(stage.index, version) or {})
+
+    def text_of(self, hit: Hit) -> str | None:
+        sha = hit.sha or self.served.get(hit.id or "", ("", ""))[1]
+        return self.store.texts.get(sha)
+
+    def has_claim(self, text: str | None) -> Answer:
+        if text is None or not self.passage.claims:
+            return None
+        return any(states(text, claim) for claim in self.passage.claims)
+
+    def by_id(self, hit: Hit) -> Answer:
+        if hit.id is not None and hit.id in self.passage.chunk_ids:
+            return True
+        if not self.passage.doc_ids:
+            return False
+        doc_id = hit.doc_id or self.served.get(hit.id or "", ("", ""))[0]
+        return doc_id in self.passage.doc_ids if doc_id else None
+
+    def is_gold(self, hit: Hit) -> Answer:
+        if self.passage.has_ids:
+            return self.by_id(hit)
+        return self.has_claim(self.text_of(hit))
+
+    def among(self, stages: list[Stage]) -> Answer:
+        """Whether the union of *stages*' lists has it; None for no list at all."""
+        if not stages:
+            return None
+        answers: list[Answer] = []
+        for stage in stages:
+            answers += [self.is_gold(hit) for hit in stage.hits]
+            answers.append(False if stage.evidence in READABLE else None)
+        return any_of(answers)
+
+    def rank(self, stages: list[Stage]) -> int | None:
+        ranks = [n for s in stages for n, hit in enumerate(s.hits, 1) if self.is_gold(hit)]
+        return min(ranks, default=None)
+
+    def was_dropped(self, stage: Stage) -> bool:
+        return any(self.is_gold(Hit(id=id)) for id, _ in stage.dropped or [] if id is not None)
+
+    def reasons(self, stages: list[Stage]) -> set[str]:
+        return {
+            reason
+            for stage in stages
+            for id, reason in stage.dropped or []
+            if id is not None and self.is_gold(Hit(id=id))
+        }
+
+    def in_manifests(self) -> Answer:
+        """Existence in the versions that served; absent only if absent from every index searched."""
+        if not self.searched:
+            return None
+        answers = []
+        for stage in self.searched:
+            versions = self.store.versions(self.flow.request, stage.index, stage.version)
+            found = {self._in_version(stage.index, version) for version in versions}
+            answers.append(found.pop() if len(found) == 1 else None)
+        return any_of(answers)
+
+    def _in_version(self, index: str, version: str) -> Answer:
+        chunks = self.store.chunks(index, version)
+        if chunks is None:
+            return None
+        if self.passage.has_ids:
+            docs = {doc_id for doc_id, _ in chunks.values()}
+            return bool(
+                set(self.passage.chunk_ids) & set(chunks) or set(self.passage.doc_ids) & docs
+            )
+        return any_of(self.has_claim(self.store.texts.get(sha)) for _, sha in chunks.values())
+
+    def in_prompt(self) -> tuple[Answer, str | None]:
+        prompt = self.flow.prompt
+        if prompt is None:
+            return None, None
+        if self.passage.claims:
+            if prompt.prompt is not None:
+                if self.has_claim(prompt.prompt):
+                    return True, "text"
+                if prompt.content_mode == "full":
+                    return False, "text"
+            for hit in prompt.hits:
+                is_whole = hit.kept_chars is None or hit.kept_chars >= (hit.chars or 1 << 60)
+                text = self.store.texts.get(hit.sha) if hit.sha else None
+                if self.is_gold(hit) and is_whole and self.has_claim(text):
+                    return True, "hash"
+        sent = self.among([prompt])
+        if sent is False:
+            return False, "id" if self.passage.has_ids else "hash"
+        if sent and not self.passage.claims:
+            return True, "id"
+        return None, None
+
+
+def grade_of(world: World, request: Request, label: Label) -> str | None:
+    """The grade that counts: human, exact, judge, then the newest."""
+    order = {"human": 0, "exact": 1, "judge": 2}
+
+    def weight(grade: Grade) -> tuple[int, int]:
+        return order.get(grade.source, 3), -grade.at_ns
+
+    mine = [
+        grade
+        for grade in world.grades
+        if (grade.trace_id, grade.request_id) == request.key
+        and grade.label_id in ("", label.label_id)
+    ]
+    return min(mine, key=weight).grade if mine else None
+
+
+def matched_by(world: World, request: Request, label: Label) -> str | None:
+    """The first rule by which *label* meets *request*: label_id, grade, attached or question."""
+    triple = (*request.key, label.label_id)
+    if request.label_id == label.label_id:
+        return "label_id"
+    if any((g.trace_id, g.request_id, g.label_id) == triple for g in world.grades):
+        return "grade"
+    if triple in world.complaints:
+        return "complaint"
+    if triple in world.attachments:
+        return "attached"
+    if request.question and _folded(request.question) == _folded(label.question):
+        return "question"
+    return None
+
+
+def _folded(text: str) -> str:
+    return normalise(text).strip()
+
+
+def deep_rank(
+    world: World, store: Store, gold: Gold, label: Label, number: int
+) -> tuple[int | None, bool]:
+    """The probes' best rank, else the best in a leg; and whether a probe of another version was ignored."""
+    request = gold.flow.request
+    served = {
+        v for s in gold.searched for v in store.versions(request, s.index, s.version)
+    }
+    mine = [
+        probe
+        for probe in world.probes
+        if (probe.trace_id, probe.request_id, probe.label_id, probe.passage)
+        == (*request.key, label.label_id, number)
+        and probe.principal == label.principal
+    ]
+    newest: dict[tuple[str, str], Probe] = {}
+    for probe in sorted(mine, key=lambda p: p.at_ns):
+        newest[probe.leg, probe.index_version] = probe
+    fitting = [p for p in newest.values() if p.index_version in served]
+    ranks = [p.deep_rank for p in fitting if p.deep_rank is not None]
+    if ranks:
+        return min(ranks), len(fitting) < len(newest)
+    legs = [s for s in gold.flow.all_lists if s.stage == "retrieve"]
+    return gold.rank(legs), len(fitting) < len(newest)
