@@ -1,0 +1,157 @@
+"""Delivery: takes finished requests from the recorder and gets them to the receiver.
+
+Pipeline: recorder -> [delivery: queue -> worker -> transport] -> receiver
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+
+from ragotel.delivery import ending
+from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_version
+from ragotel.delivery.ledger import QUEUE_FULL, SHUTDOWN, TOO_LARGE, Counters, Ledger, LossCallback
+from ragotel.delivery.otlp import Envelope
+from ragotel.delivery.queue import ByteQueue
+from ragotel.delivery.transport import Transport, open_transport
+from ragotel.delivery.worker import Worker, start
+from ragotel.model import Pending
+from ragotel.settings import Settings
+
+log = logging.getLogger("ragotel")
+
+_STEP_ASIDE_S = 5e-5
+
+
+def _is_on_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio.events")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+class Line:
+    """The delivery of one process: a forked child gets its own, with nothing of its parent's."""
+
+    def __init__(self, settings: Settings, callbacks: list[LossCallback]) -> None:
+        self.pid = os.getpid()
+        self.queue = ByteQueue(settings.queue_bytes)
+        self.ledger = Ledger(callbacks)
+        self._settings = settings
+        self.worker = Worker(settings, self.queue, self.ledger, self._make_transport)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.RLock()
+        self._is_closed = False
+
+    def _make_transport(self) -> Transport:
+        resource = resource_attributes(self._settings)
+        return open_transport(self._settings, Envelope(resource, SCOPE_NAME, scope_version()))
+
+    def submit(self, pending: Pending) -> bool:
+        self.ledger.offer(pending.span_count)
+        if self._is_closed:
+            self.ledger.lose(SHUTDOWN, pending.span_count, 1)
+            return False
+        if not self.queue.offer(pending):
+            is_alone = pending.size_bytes > self.queue.limit_bytes
+            self.ledger.lose(TOO_LARGE if is_alone else QUEUE_FULL, pending.span_count, 1)
+            return False
+        if self._thread is None:
+            self._start()
+        self.worker.nudge()
+        if self.worker.is_crowded() and not _is_on_event_loop():
+            # Without this a tight loop keeps the interpreter from the worker until the queue is
+            # full. Never for a slow receiver, and never on an event loop.
+            time.sleep(_STEP_ASIDE_S)
+        return True
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is not None:
+                return
+            ending.watch_this_process()
+            try:
+                self._thread = start(self.worker)
+            except RuntimeError:
+                # The interpreter is ending: `shutdown` does the work on its own thread.
+                log.debug("ragotel: no thread can be started any more")
+
+    def flush(self, timeout_s: float) -> bool:
+        if threading.current_thread() is self._thread:
+            return False
+        target, lost = self.queue.accepted, self.ledger.lost_requests()
+        self.worker.flush(target)
+        is_settled = self.queue.wait_settled(target, timeout_s)
+        return is_settled and self.ledger.lost_requests() == lost
+
+    def shutdown(self, timeout_s: float) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._thread is None and not len(self.queue):
+            return
+        self.worker.stop(timeout_s)
+        if self._thread is None:
+            self.worker.run()
+        elif threading.current_thread() is not self._thread:
+            # A little longer than the worker's own limit, so that it can count what it gives up.
+            self._thread.join(timeout_s + 0.5)
+            if self._thread.is_alive():
+                self.worker.abandon()
+        lost = self.ledger.counters().lost.get(SHUTDOWN)
+        if lost:
+            log.warning(
+                "ragotel: %d requests (%d spans) were not delivered before the end: %s",
+                lost.requests,
+                lost.spans,
+                self.worker.last_failure or "the time ran out",
+            )
+
+
+class Delivery:
+    """Sends what the recorder hands over; none of its methods raises."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._callbacks: list[LossCallback] = []
+        self._line = Line(settings, self._callbacks)
+        ending.register(self, on_sigterm=settings.drain_on_sigterm)
+
+    def submit(self, pending: Pending) -> bool:
+        """Queue a finished request and return at once; False: it was dropped and counted."""
+        try:
+            line = self._line
+            if line.pid != os.getpid():
+                line = self.renew()
+            return line.submit(pending)
+        except Exception:
+            log.exception("ragotel could not queue a request")
+            return False
+
+    def flush(self, timeout_s: float = 10.0) -> bool:
+        """Wait until all that was submitted before has left.
+
+        False: the time ran out, or something was lost meanwhile.
+        """
+        return self._current().flush(timeout_s)
+
+    def shutdown(self, timeout_s: float | None = None) -> None:
+        """Deliver what waits, count the rest as lost; *timeout_s* defaults to `exit_timeout_s`."""
+        self._current().shutdown(self.settings.exit_timeout_s if timeout_s is None else timeout_s)
+
+    def on_loss(self, callback: LossCallback) -> None:
+        """Have *callback* called with cause, spans and requests after every loss."""
+        self._callbacks.append(callback)
+
+    def counters(self) -> Counters:
+        """Tell what was offered, delivered and lost in this process."""
+        return self._current().ledger.counters()
+
+    def renew(self) -> Line:
+        """Start afresh in a forked child: what the parent queued is the parent's to send."""
+        self._line = Line(self.settings, self._callbacks)
+        return self._line
+
+    def _current(self) -> Line:
+        return self._line if self._line.pid == os.getpid() else self.renew()

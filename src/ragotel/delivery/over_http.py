@@ -1,0 +1,136 @@
+"""OTLP over HTTP: one kept connection, POST of protobuf, gzip.
+
+Pipeline: worker -> [over_http] -> receiver
+
+Source: https://opentelemetry.io/docs/specs/otlp/#otlphttp
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import math
+import socket
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from ragotel.delivery.otlp import Envelope
+from ragotel.delivery.partial import read_partial_success
+from ragotel.delivery.transport import Answer, OtlpCodec
+from ragotel.settings import Settings
+
+_RETRYABLE = frozenset({408, 429, 502, 503, 504})
+_ANSWER_BYTES = 64 * 1024
+
+
+class HttpTransport(OtlpCodec):
+    """Sends with the standard library, so that nothing else has to be installed or instrumented."""
+
+    def __init__(self, settings: Settings, envelope: Envelope) -> None:
+        super().__init__(settings, envelope)
+        self._url = urlsplit(settings.endpoint)
+        self._certificate = settings.certificate
+        self._path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        self._headers = {
+            "Content-Type": "application/x-protobuf",
+            "User-Agent": "ragotel",
+            **({"Content-Encoding": "gzip"} if self._gzip else {}),
+            **_credentials(self._url.username, self._url.password),
+            **settings.headers,
+        }
+        self._connection: http.client.HTTPConnection | None = None
+
+    def send(self, message: bytes, timeout_s: float) -> Answer:
+        is_kept = self._connection is not None
+        try:
+            return self._post(message, timeout_s)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            # A receiver may close a kept connection at any moment: that alone is no failure.
+            if is_kept and not isinstance(error, TimeoutError):
+                try:
+                    return self._post(message, timeout_s)
+                except (OSError, http.client.HTTPException) as again:
+                    self.close()
+                    error = again
+            return Answer("retry", f"{self._url.hostname}: {type(error).__name__}: {error}")
+
+    def _post(self, message: bytes, timeout_s: float) -> Answer:
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._connect(timeout_s)
+        connection.timeout = timeout_s
+        if connection.sock is not None:
+            connection.sock.settimeout(timeout_s)
+        connection.request("POST", self._path, message, self._headers)
+        response = connection.getresponse()
+        body = response.read(_ANSWER_BYTES)
+        if response.will_close or not response.isclosed():
+            self.close()
+        return _answer(response.status, response.getheader("Retry-After"), body)
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        url, host = self._url, self._url.hostname or "localhost"
+        is_tls = url.scheme == "https"
+        port = url.port or (443 if is_tls else 80)
+        proxy = None if proxy_bypass(host) else getproxies().get(url.scheme)
+        through = urlsplit(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
+        at = (through.hostname or host, through.port or 80) if through else (host, port)
+        connection: http.client.HTTPConnection
+        if is_tls:
+            context = ssl.create_default_context(cafile=self._certificate)
+            connection = http.client.HTTPSConnection(*at, timeout=timeout_s, context=context)
+        else:
+            connection = http.client.HTTPConnection(*at, timeout=timeout_s)
+        if through:
+            # A tunnel for plain HTTP too: the request then looks the same on both ways.
+            credentials = _credentials(through.username, through.password, "Proxy-Authorization")
+            connection.set_tunnel(host, port, credentials)
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _credentials(
+    user: str | None, password: str | None, header: str = "Authorization"
+) -> dict[str, str]:
+    if user is None:
+        return {}
+    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
+    return {header: f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def _answer(status: int, retry_after: str | None, body: bytes) -> Answer:
+    if 200 <= status < 300:
+        rejected, words = read_partial_success(body)
+        return Answer("ok", words, rejected)
+    words = body[:200].decode("utf-8", "replace").strip()
+    detail = f"HTTP {status} {words}".strip()
+    if status == 413:
+        return Answer("too_large", detail)
+    if status in _RETRYABLE:
+        return Answer("retry", detail, retry_after_s=_retry_after_s(retry_after))
+    # Beyond the specification, which never retries these: gateways give them in a restart.
+    return Answer("doubtful" if status >= 500 else "refused", detail)
+
+
+def _retry_after_s(text: str | None) -> float | None:
+    """Read the header: seconds or a date."""
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (TypeError, ValueError):
+            return None
+    return seconds if math.isfinite(seconds) else None

@@ -1,0 +1,59 @@
+"""Partial success: reads how many spans a receiver threw away, from the bytes of its answer.
+
+Pipeline: receiver -> [partial] -> transport -> ledger
+"""
+
+from __future__ import annotations
+
+
+def read_partial_success(body: bytes) -> tuple[int, str]:
+    """Give rejected spans and the receiver's words from an ExportTraceServiceResponse.
+
+    Anything else that a receiver answers (JSON, an empty body) counts as a whole success.
+    """
+    try:
+        for number, value in _fields(body):
+            if number == 1 and isinstance(value, bytes):
+                rejected, words = 0, ""
+                for inner, what in _fields(value):
+                    if inner == 1 and isinstance(what, int):
+                        rejected = what
+                    elif inner == 2 and isinstance(what, bytes):
+                        words = what.decode("utf-8", "replace")
+                return rejected, words
+    except (IndexError, ValueError):
+        pass
+    return 0, ""
+
+
+def _fields(body: bytes) -> list[tuple[int, int | bytes]]:
+    """Split a message of varints and length-delimited fields."""
+    found: list[tuple[int, int | bytes]] = []
+    at = 0
+    while at < len(body):
+        tag, at = _varint(body, at)
+        if tag & 7 == 0:
+            number, at = _varint(body, at)
+            found.append((tag >> 3, number))
+        elif tag & 7 == 2:
+            size, at = _varint(body, at)
+            if at + size > len(body):
+                raise ValueError("cut message")
+            found.append((tag >> 3, body[at : at + size]))
+            at += size
+        else:
+            raise ValueError("not the expected message")
+    return found
+
+
+def _varint(body: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("varint too long")

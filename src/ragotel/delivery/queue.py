@@ -1,0 +1,60 @@
+"""Queue: what waits for delivery, bounded in bytes, cheap on the request's thread.
+
+Pipeline: recorder -> [queue] -> worker -> transport
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from ragotel.model import Pending
+
+
+class ByteQueue:
+    """First in, first out. Bytes stay charged until `release`, so a batch under way counts too."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self.accepted = 0
+        """Requests ever taken in."""
+        self.settled = 0
+        """Requests ever released; they leave in the order in which they came."""
+        self._waiting: deque[Pending] = deque()
+        # Re-entrant: a generator closed by the garbage collector may submit inside of any call.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def offer(self, pending: Pending) -> bool:
+        """Take *pending* in, or answer False where it would not fit."""
+        with self._lock:
+            used = self.used_bytes + pending.size_bytes
+            if used > self.limit_bytes:
+                return False
+            self.used_bytes = used
+            self.accepted += 1
+            self._waiting.append(pending)
+            return True
+
+    def pop(self) -> Pending | None:
+        """Hand out the oldest; its bytes stay charged."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def release(self, size_bytes: int) -> None:
+        """Stop charging a request that was delivered or lost."""
+        with self._changed:
+            self.used_bytes -= size_bytes
+            self.settled += 1
+            self._changed.notify_all()
+
+    def wait_settled(self, count: int, timeout_s: float) -> bool:
+        """Wait until *count* requests have ever been released; False when the time ran out."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.settled >= count, timeout_s)

@@ -1,0 +1,98 @@
+"""Transport: the one interface of every way to a receiver, and what its answers mean.
+
+Pipeline: worker -> [transport] -> over_http | over_grpc | over_exporter -> receiver
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ragotel.delivery.otlp import Envelope
+from ragotel.delivery.trim import fit_span
+from ragotel.model import SpanData
+from ragotel.settings import Settings
+
+GZIP_LEVEL = 4
+"""A third of the time of level 9, and 6 % more bytes on English prose."""
+_FIRST_BACKOFF_S = 0.25
+_LONGEST_BACKOFF_S = 10.0
+
+
+class Answer(NamedTuple):
+    """What became of one message."""
+
+    verdict: Literal["ok", "retry", "doubtful", "refused", "too_large"]
+    """retry: the receiver is down or busy; doubtful: it may also be this very message."""
+    detail: str = ""
+    rejected_spans: int = 0
+    retry_after_s: float | None = None
+
+
+class Transport(Protocol):
+    """Encodes spans one by one, joins them to a message and sends it; used by one thread."""
+
+    overhead_bytes: int
+    """Size of a message without spans."""
+
+    def encode(self, span: SpanData, limit_bytes: int) -> tuple[Any, int, bool]:
+        """Give the encoded span, its size in bytes, and whether it was cut to fit *limit_bytes*."""
+        ...
+
+    def message(self, pieces: list[Any]) -> Any:
+        """Join encoded spans to what `send` takes."""
+        ...
+
+    def send(self, message: Any, timeout_s: float) -> Answer:
+        """Send once; an exception counts as doubtful."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OtlpCodec:
+    """The half of both OTLP transports that makes bytes."""
+
+    def __init__(self, settings: Settings, envelope: Envelope) -> None:
+        self._envelope = envelope
+        self._gzip = settings.compression == "gzip"
+        self.overhead_bytes = envelope.overhead_bytes
+
+    def encode(self, span: SpanData, limit_bytes: int) -> tuple[bytes, int, bool]:
+        fitted, encoded = fit_span(span, limit_bytes)
+        return encoded, len(encoded), fitted is not span
+
+    def message(self, pieces: list[bytes]) -> bytes:
+        body = self._envelope.message(pieces)
+        return gzip(body) if self._gzip else body
+
+
+def gzip(body: bytes) -> bytes:
+    """Compress *body* in one call, which leaves the interpreter to other threads meanwhile."""
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31, 9)
+    return compressor.compress(body) + compressor.flush()
+
+
+def backoff_s(attempt: int, retry_after_s: float | None = None) -> float:
+    """Give the wait before try number *attempt* + 1 (from 1): doubling, with jitter, or as told."""
+    if retry_after_s is not None:
+        return max(0.0, retry_after_s)
+    longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * float(2 ** min(attempt - 1, 10)))
+    # Many processes lost the same receiver at the same moment and must not come back together.
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def open_transport(settings: Settings, envelope: Envelope) -> Transport:
+    """Make the transport that *settings* ask for; no connection is opened yet."""
+    if settings.exporter is not None:
+        from ragotel.delivery.over_exporter import ExporterTransport
+
+        return ExporterTransport(settings)
+    if settings.protocol == "grpc":
+        from ragotel.delivery.over_grpc import GrpcTransport
+
+        return GrpcTransport(settings, envelope)
+    from ragotel.delivery.over_http import HttpTransport
+
+    return HttpTransport(settings, envelope)
