@@ -1,0 +1,118 @@
+"""Elements: lists of pairs, numbers, texts and mixtures become columns.
+
+Pipeline: result of a stage -> candidates -> [elements] -> encoding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from ragotel.columns import Candidates, Column
+from ragotel.fields import is_number, looks_like_id
+from ragotel.shapes import read_uniform
+
+
+def read_items(items: Sequence[Any]) -> Candidates | None:
+    """Read elements of whatever kinds; None if not a single one is a candidate."""
+    kinds = set(map(type, items))
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        if kind is str:
+            return Candidates([None] * len(items), [None] * len(items), list(items))
+        if issubclass(kind, (list, tuple)) and not hasattr(kind, "_fields"):
+            return _read_pairs(items)
+        if kind is UUID or is_number(items[0]):
+            return _read_numbers(items)
+        found = read_uniform(list(items), kind)
+        if found is not None:
+            found.items = list(items)
+            return found
+    return _read_mixed(items) if len(items) > 1 else None
+
+
+def _read_numbers(items: Sequence[Any]) -> Candidates:
+    """Whole numbers are ids, as a vector index returns them; others are scores without ids."""
+    nothing: Column = [None] * len(items)
+    if all(hasattr(item, "__index__") or not hasattr(item, "__float__") for item in items):
+        return Candidates(list(items), nothing, nothing)
+    return Candidates(nothing, list(items), nothing)
+
+
+def _read_mixed(items: Sequence[Any]) -> Candidates | None:
+    """Read element by element; what cannot be read keeps its rank, with everything null."""
+    found = Candidates([], [], [])
+    understood = 0
+    for rank, item in enumerate(items):
+        one = None if item is None else read_items((item,))
+        if one is None:
+            one = Candidates([None], [None], [None])
+        else:
+            understood += 1
+        found.ids += one.ids
+        found.scores += one.scores
+        found.texts += one.texts
+        for name, column in one.extras.items():
+            found.extras.setdefault(name, [None] * len(items))[rank] = column[0]
+    found.items = list(items)
+    return found if understood else None
+
+
+def _read_pairs(items: Sequence[Any]) -> Candidates | None:
+    """Read ``(document, score)``, ``(id, score)``, ``(score, document)``, ``(id, text, score)``."""
+    rows = [_read_row(row) for row in items]
+    docs = [row[0] for row in rows]
+    found: Candidates | None = None
+    if any(doc is not None for doc in docs):
+        kinds = set(map(type, docs))
+        found = read_items(docs) if kinds != {type(None)} else None
+        if found is None:
+            return None
+    if found is None:
+        nothing: Column = [None] * len(rows)
+        found = Candidates(list(nothing), list(nothing), list(nothing))
+    for rank, (_, id_value, score, text) in enumerate(rows):
+        if id_value is not None:
+            found.ids = found.ids if rank else list(found.ids)
+            found.ids[rank] = id_value
+        if score is not None:
+            found.scores = found.scores if rank else list(found.scores)
+            found.scores[rank] = score
+        if text is not None:
+            found.texts = found.texts if rank else list(found.texts)
+            found.texts[rank] = text
+    has_any = any(row != (None, None, None, None) for row in rows)
+    found.items = list(items)
+    return found if has_any else None
+
+
+def _read_row(row: Any) -> tuple[Any, Any, Any, Any]:
+    """Tell the parts of one tuple apart by their kinds: (document, id, score, text)."""
+    document = id_value = score = text = None
+    numbers: list[Any] = []
+    for part in row:
+        if part is None:
+            continue
+        if isinstance(part, str):
+            if id_value is None and not numbers and looks_like_id(part):
+                id_value = part
+            elif text is None and (id_value is not None or not looks_like_id(part)):
+                text = part
+            elif id_value is None:
+                id_value = part
+        elif is_number(part):
+            numbers.append(part)
+        elif document is None and not isinstance(part, (bytes, bytearray)):
+            if isinstance(part, UUID) and id_value is None:
+                id_value = part
+            else:
+                document = part
+    if numbers:
+        score = numbers[-1]
+        if len(numbers) > 1 and id_value is None and document is None:
+            # Two numbers: the whole one is the id; where both are whole, the first.
+            whole = [n for n in numbers if hasattr(n, "__index__")]
+            id_value = whole[0] if whole else numbers[0]
+            score = next((n for n in numbers if n is not id_value), None)
+    return document, id_value, score, text
