@@ -1,0 +1,141 @@
+-- answers: at which rank did each stage have each gold passage?
+-- grain:   one row per request × label × gold passage × stage run
+-- reads:   rag_request_labels, rag_label_passages, rag_claim_texts, rag_stages
+-- By id where the label has ids, else by text. gold_rank is null where the list does not have it; is_absent is
+-- true only where that is proven: a whole list and, by text, every text of it known.
+create or replace view rag_gold_ranks as
+with
+    matched as materialized (
+        select trace_id, request_id, label_id, matched_by
+        from rag_request_labels
+    ),
+    wanted as (
+        select
+            matched.trace_id as trace_id,
+            matched.request_id as request_id,
+            matched.label_id as label_id,
+            passages.passage as passage,
+            passages.label_set as label_set,
+            passages.known_chunk_ids as known_chunk_ids,
+            passages.doc_ids as doc_ids,
+            passages.known_doc_ids as known_doc_ids,
+            passages.has_ids as has_ids,
+            notEmpty(passages.claims) as has_claim,
+            claim_texts.known_keys as known_keys,
+            claim_texts.stating_keys as stating_keys,
+            claim_texts.key_claim_offsets as key_claim_offsets
+        from matched
+        inner join rag_label_passages as passages on passages.label_id = matched.label_id
+        left join rag_claim_texts as claim_texts
+            on claim_texts.trace_id = matched.trace_id
+            and claim_texts.request_id = matched.request_id
+            and claim_texts.label_id = matched.label_id
+            and claim_texts.passage = passages.passage
+        where passages.passage > 0
+    ),
+    stage_rows as (
+        select
+            *,
+            if(evidence = 'not_recorded' and outcome = 'error', 'empty', evidence) as list_evidence,
+            arrayMap(
+                (id, sha) -> if(sha != '', sha, concat('id:', ifNull(id, ''))),
+                chunk_ids,
+                candidate_shas
+            ) as keys
+        from rag_stages final
+        where
+            (trace_id, request_id) in (select trace_id, request_id from matched)
+            and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
+    )
+select
+    wanted.trace_id as trace_id,
+    wanted.request_id as request_id,
+    wanted.label_id as label_id,
+    wanted.label_set as label_set,
+    wanted.passage as passage,
+    stage_rows.span_id as span_id,
+    stage_rows.started_at as started_at,
+    stage_rows.service_name as service_name,
+    stage_rows.stage as stage,
+    stage_rows.stage_name as stage_name,
+    stage_rows.index_name as index_name,
+    stage_rows.index_version as index_version,
+    stage_rows.list_evidence as evidence,
+    stage_rows.candidate_count as candidate_count,
+    toUInt32(
+        if(
+            wanted.has_ids,
+            arrayFirstIndex(
+                (id, doc) -> has(wanted.known_chunk_ids, ifNull(id, ''))
+                or (doc != '' and has(wanted.doc_ids, doc)),
+                stage_rows.chunk_ids,
+                stage_rows.candidate_doc_ids
+            ),
+            arrayFirstIndex(key -> has(wanted.stating_keys, key), stage_rows.keys)
+        )
+    ) as position,
+    nullIf(position, 0) as gold_rank,
+    position = 0
+    and stage_rows.list_evidence in ('whole', 'empty')
+    and (
+        wanted.has_ids
+        or (wanted.has_claim and arrayAll(key -> has(wanted.known_keys, key), stage_rows.keys))
+    ) as is_absent,
+    stage_rows.scores[position] as gold_score,
+    stage_rows.scores as scores,
+    stage_rows.higher_is_better as higher_is_better,
+    stage_rows.chunk_ids[position] as gold_chunk_id,
+    stage_rows.keys[position] as gold_key,
+    stage_rows.candidate_shas[position] as gold_sha,
+    stage_rows.candidate_chars[position] as gold_chars,
+    stage_rows.candidate_kept_chars[position] as gold_kept_chars,
+    gold_kept_chars is not null and gold_kept_chars < ifNull(gold_chars, gold_kept_chars + 1) as is_trimmed,
+    arrayFirstIndex(
+        id -> has(wanted.known_chunk_ids, ifNull(id, '')),
+        stage_rows.dropped_ids
+    ) as dropped_at,
+    nullIf(stage_rows.drop_reasons[dropped_at], '') as drop_reason,
+    toBool(stage_rows.drop_inferred[dropped_at]) as is_inferred,
+    arrayFirst(
+        (id, key) -> has(wanted.stating_keys, key)
+        and not has(wanted.known_chunk_ids, ifNull(id, '')),
+        stage_rows.chunk_ids,
+        stage_rows.keys
+    ) as other_stating_chunk_id,
+    arrayExists(
+        (id, key) -> has(wanted.stating_keys, key)
+        and not has(wanted.known_chunk_ids, ifNull(id, '')),
+        stage_rows.chunk_ids,
+        stage_rows.keys
+    ) as is_stated_elsewhere,
+    has(wanted.known_keys, gold_key) and position > 0 as gold_text_is_known,
+    has(wanted.stating_keys, gold_key) and position > 0 as gold_text_states_claim,
+    if(
+        gold_text_states_claim,
+        wanted.key_claim_offsets[indexOf(wanted.known_keys, gold_key)],
+        null
+    ) as claim_offset_chars,
+    arrayExists(
+        (key, chars, kept) -> has(wanted.stating_keys, key)
+        and (kept is null or kept >= ifNull(chars, kept + 1)),
+        stage_rows.keys,
+        stage_rows.candidate_chars,
+        stage_rows.candidate_kept_chars
+    ) as is_stated_untrimmed,
+    arrayFirstIndex(
+        doc -> doc != '' and has(wanted.known_doc_ids, doc),
+        stage_rows.candidate_doc_ids
+    ) as doc_position,
+    if(
+        doc_position = 0,
+        0,
+        length(arrayDistinct(arraySlice(stage_rows.candidate_doc_ids, 1, doc_position)))
+    )::UInt32 as doc_rank,
+    doc_position = 0
+    and notEmpty(wanted.known_doc_ids)
+    and stage_rows.list_evidence in ('whole', 'empty')
+    and arrayAll(doc -> doc != '', stage_rows.candidate_doc_ids) as is_document_absent
+from wanted
+inner join stage_rows
+    on stage_rows.trace_id = wanted.trace_id and stage_rows.request_id = wanted.request_id
+settings enable_materialized_cte = 1, join_use_nulls = 0

@@ -1,0 +1,180 @@
+-- answers: which prompt fed the answer, which ranked lists fed that prompt, and what was the cut-off k?
+-- grain:   one row per request that has stages
+-- reads:   rag_stages
+-- The prompt is the last one assembled before the last generation that ended well. Its lists are those of the
+-- stages since the prompt before it. A list is final when no later stage took it in: a fuse takes all, another
+-- stage those of its own run (a run is a group of retrieves and what follows), or all where it took in more
+-- candidates than its run retrieved. A stage inside another list stage (a client call in a decorated function)
+-- is that stage's inner working, not a list of its own.
+create or replace view rag_request_flows as
+with
+    gathered as (
+        select
+            trace_id,
+            request_id,
+            arraySort(
+                step -> (step.started, step.ended, step.position, step.span),
+                groupArray(
+                    cast(
+                        (
+                            started_at,
+                            ended_at,
+                            transform(
+                                stage,
+                                ['retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate'],
+                                [1, 2, 3, 4, 5, 6, 7],
+                                9
+                            ),
+                            span_id,
+                            parent_span_id,
+                            stage,
+                            stage_name,
+                            outcome,
+                            if(evidence = 'not_recorded' and outcome = 'error', 'empty', evidence),
+                            ifNull(candidate_count, 0),
+                            in_count,
+                            limit_count,
+                            top_k,
+                            index_name,
+                            index_version,
+                            rerank_effect,
+                            rerank_window_chars
+                        ),
+                        'Tuple(started DateTime64(9, \'UTC\'), ended DateTime64(9, \'UTC\'), position UInt8, span String, parent String, stage String, name String, outcome String, evidence String, count UInt32, taken_in Nullable(UInt32), cut Nullable(UInt32), top_k Nullable(UInt32), index_name String, index_version String, effect String, window Nullable(UInt32))'
+                    )
+                )
+            ) as steps
+        from rag_stages final
+        where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
+        group by trace_id, request_id
+    ),
+    prompted as (
+        select
+            trace_id,
+            request_id,
+            arrayFilter(step -> step.stage = 'generate', steps) as generations,
+            arrayFilter(step -> step.outcome in ('ok', 'stopped_early', ''), generations) as good_generations,
+            if(empty(good_generations), generations, good_generations)[-1] as generation,
+            arrayFilter(step -> step.stage = 'assemble', steps) as assemblies,
+            if(
+                empty(generations),
+                assemblies,
+                arrayFilter(step -> step.started <= generation.started, assemblies)
+            ) as prompts,
+            prompts[-1] as prompt,
+            arrayFilter(
+                step -> step.stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
+                and (empty(prompts) or step.started <= prompt.started),
+                steps
+            ) as all_lists,
+            arrayMax(
+                arrayPushFront(
+                    arrayMap(
+                        step -> step.started,
+                        arrayFilter(
+                            step -> notEmpty(all_lists) and step.started < all_lists[-1].started,
+                            prompts
+                        )
+                    ),
+                    toDateTime64(0, 9, 'UTC')
+                )
+            ) as fed_since,
+            arrayFilter(step -> step.started > fed_since, all_lists) as fed,
+            arrayMap(step -> step.span, fed) as fed_spans,
+            arrayFilter(step -> not has(fed_spans, step.parent), fed) as outer_lists,
+            arrayCumSum(
+                (step, before) -> step.stage = 'retrieve' and before not in ('', 'retrieve'),
+                outer_lists,
+                arrayShiftRight(arrayMap(step -> step.stage, outer_lists), 1, '')
+            ) as runs,
+            arrayMap(
+                (step, run) -> (
+                    step,
+                    run,
+                    arraySum(
+                        (other, other_run) -> if(other_run = run and other.stage = 'retrieve', other.count, 0),
+                        outer_lists,
+                        runs
+                    ) as retrieved
+                ),
+                outer_lists,
+                runs
+            ) as placed,
+            arrayFilter(
+                (step, run, at) -> not arrayExists(
+                    (later, later_at) -> later_at > at
+                    and later.1.stage != 'retrieve'
+                    and not (later.1.stage = step.stage and later.1.started < step.ended)
+                    and (
+                        later.1.stage = 'fuse'
+                        or later.2 = run
+                        or (later.3 > 0 and ifNull(later.1.taken_in, 0) > later.3)
+                    ),
+                    placed,
+                    arrayEnumerate(placed)
+                ),
+                outer_lists,
+                runs,
+                arrayEnumerate(outer_lists)
+            ) as final_lists,
+            arrayFirstIndex(step -> step.stage = 'rerank', outer_lists) as rerank_at,
+            arrayFilter(
+                (step, run, at) -> at < rerank_at
+                and not arrayExists(
+                    (later, later_at) -> later_at > at
+                    and later_at < rerank_at
+                    and later.1.stage != 'retrieve'
+                    and (later.1.stage = 'fuse' or later.2 = run),
+                    placed,
+                    arrayEnumerate(placed)
+                ),
+                outer_lists,
+                runs,
+                arrayEnumerate(outer_lists)
+            ) as before_rerank,
+            arrayFilter(step -> step.stage = 'retrieve', fed) as legs,
+            arrayFilter(step -> step.stage != 'retrieve', fed) as later_stages
+        from gathered
+    )
+select
+    trace_id,
+    request_id,
+    generation.span as generation_span_id,
+    prompt.span as prompt_span_id,
+    prompt.started as prompt_started_at,
+    prompt.evidence in ('whole', 'empty') as prompt_list_is_whole,
+    if(empty(prompts), null, prompt.count)::Nullable(UInt32) as sent_count,
+    arrayMap(step -> step.span, final_lists) as list_span_ids,
+    notEmpty(final_lists)
+    and arrayAll(step -> step.evidence in ('whole', 'empty'), final_lists) as lists_are_whole,
+    arrayExists(
+        step -> step.evidence in ('whole', 'empty', 'truncated', 'malformed'),
+        final_lists
+    ) as lists_are_recorded,
+    arrayMap(step -> step.span, if(rerank_at = 0, final_lists, before_rerank)) as rerank_input_span_ids,
+    notEmpty(if(rerank_at = 0, final_lists, before_rerank))
+    and arrayAll(
+        step -> step.evidence in ('whole', 'empty'),
+        if(rerank_at = 0, final_lists, before_rerank)
+    ) as rerank_input_is_whole,
+    arrayMap(step -> step.span, legs) as leg_span_ids,
+    notEmpty(legs) and arrayAll(step -> step.evidence in ('whole', 'empty'), legs) as legs_are_whole,
+    arrayMap(step -> step.span, later_stages) as later_span_ids,
+    arrayAll(step -> step.evidence in ('whole', 'empty'), later_stages) as later_are_whole,
+    arrayMap(step -> step.stage, later_stages) as later_stage_kinds,
+    arrayMax(arrayMap(step -> ifNull(step.top_k, 0), legs)) as largest_top_k,
+    coalesce(
+        arrayFilter(step -> step.cut is not null, later_stages)[-1].cut,
+        nullIf(largest_top_k, 0)
+    ) as top_k,
+    arrayDistinct(arrayMap(step -> (step.index_name, step.index_version), legs)) as searched,
+    arrayExists(step -> step.outcome in ('error', 'cancelled'), legs)
+    or arrayExists(step -> step.stage = 'rerank' and step.effect = 'identity', fed) as degraded,
+    arrayExists(
+        step -> step.stage = 'rerank'
+        and arrayExists(other -> other.stage = 'assemble' and other.started < step.started, assemblies),
+        fed
+    ) as reranked_after_truncation,
+    arrayFilter(step -> step.stage = 'rerank', fed)[1].window as rerank_window_chars,
+    length(generations) > 0 as has_generation
+from prompted
