@@ -1,8 +1,9 @@
 """OTLP JSON: parsed JSON of an ExportTraceServiceRequest or TracesData to rows, span by span.
 
 Pipeline: wire -> [json] -> rows -> otel_traces
-Wider than the specification where captures in the wild are: ids in hex or base64, enums as numbers or
-names, keys in lowerCamelCase or snake_case, 64-bit numbers as strings or numbers; unknown keys ignored.
+Wider than the specification where captures in the wild are: ids in hex or base64, enums as numbers
+or names, keys in lowerCamelCase or snake_case, 64-bit numbers as strings or numbers; unknown keys
+are ignored.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def _lacking(what: str) -> str:
 
 
 def _attributes(holder: Any) -> Attributes:
-    """Of the same key twice the last one counts, as in the exporter; what is no pair is passed over."""
+    """Of the same key twice the last one counts, as in the exporter; no pairs are passed over."""
     return {
         repair(str(pair["key"])): value_text(_any_value(pair.get("value"), 0))
         for pair in _listed(holder, "attributes")

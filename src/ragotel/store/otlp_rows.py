@@ -39,7 +39,7 @@ COLUMNS = (
     "Links.TraceState",
     "Links.Attributes",
 )
-INSERT_STATEMENT = f"insert into {TABLE} ({', '.join(f'`{name}`' for name in COLUMNS)})"  # noqa: S608
+INSERT_STATEMENT = f"insert into {TABLE} ({', '.join(f'`{name}`' for name in COLUMNS)})"
 
 SPAN_KINDS = ("Unspecified", "Internal", "Server", "Client", "Producer", "Consumer")
 STATUS_CODES = ("Unset", "Ok", "Error")
@@ -76,7 +76,7 @@ class Origin(NamedTuple):
 
 
 class SpanRow(NamedTuple):
-    """One row of `otel_traces`: times in Unix nanoseconds, ids as lower-case hex ('' for no parent)."""
+    """One row of `otel_traces`: times in Unix nanoseconds, ids as lower-case hex."""
 
     start_ns: int
     duration_ns: int
@@ -120,7 +120,7 @@ class Decoded:
         """One line that says what was refused and why; '' where nothing was."""
         if not self.reasons:
             return ""
-        named = [f"{count} × {reason}" for reason, count in self.reasons.most_common(5)]
+        named = [f"{count} x {reason}" for reason, count in self.reasons.most_common(5)]
         more = f" and {len(self.reasons) - 5} further reasons" if len(self.reasons) > 5 else ""
         return f"{self.rejected_count} spans rejected: {'; '.join(named)}{more}"
 
@@ -141,30 +141,34 @@ def checked_times(start_ns: int, end_ns: int) -> tuple[int, int]:
 
 
 def clamped_time(at_ns: int) -> int:
-    """An event's time, moved into what the store's time type holds: an event never costs its span."""
+    """An event's time, moved into what the store's time type holds: it never costs its span."""
     return min(max(at_ns, 0), LATEST_NS)
 
 
-def encode_rows(rows: Iterable[SpanRow]) -> bytes:
-    """Rows as RowBinary in the order of `COLUMNS`. Lone surrogates must have been repaired before."""
-    parts: list[bytes] = []
+def encode_rows(rows: Iterable[SpanRow]) -> list[bytes]:
+    """Each row as RowBinary in the order of `COLUMNS`; an insert takes them joined.
+
+    Lone surrogates must have been repaired before.
+    """
+    encoded: list[bytes] = []
     origins: dict[int, tuple[Origin, bytes, bytes]] = {}
     for row in rows:
         # Spans of one scope share their origin object, so its bytes are made once.
         entry = origins.get(id(row.origin))
         if entry is None:
             entry = origins[id(row.origin)] = (row.origin, *_origin(row.origin))
-        _append_row(parts, row, entry[1], entry[2])
-    return b"".join(parts)
+        encoded.append(_row(row, entry[1], entry[2]))
+    return encoded
 
 
 _INT64 = struct.Struct("<q").pack
 _UINT64 = struct.Struct("<Q").pack
+_NO_EVENTS_NO_LINKS = b"\0" * 7
 _SMALL = [bytes((number,)) for number in range(128)]
 
 
-def _append_row(parts: list[bytes], row: SpanRow, resource: bytes, scope: bytes) -> None:
-    parts += (
+def _row(row: SpanRow, resource: bytes, scope: bytes) -> bytes:
+    parts = [
         _INT64(row.start_ns),
         _texts(row.trace_id, row.span_id, row.parent_span_id, row.trace_state, row.name, row.kind),
         resource,
@@ -172,10 +176,9 @@ def _append_row(parts: list[bytes], row: SpanRow, resource: bytes, scope: bytes)
         _map(row.attributes),
         _UINT64(row.duration_ns),
         _texts(row.status_code, row.status_message),
-    )
+    ]
     if not row.events and not row.links:
-        parts.append(b"\0" * 7)
-        return
+        return b"".join((*parts, _NO_EVENTS_NO_LINKS))
     size = _varint(len(row.events))
     parts += (size, *(_INT64(event.at_ns) for event in row.events))
     parts += (size, _texts(*(event.name for event in row.events)))
@@ -185,6 +188,7 @@ def _append_row(parts: list[bytes], row: SpanRow, resource: bytes, scope: bytes)
     parts += (size, _texts(*(link.span_id for link in row.links)))
     parts += (size, _texts(*(link.trace_state for link in row.links)))
     parts += (size, *(_map(link.attributes) for link in row.links))
+    return b"".join(parts)
 
 
 def _origin(origin: Origin) -> tuple[bytes, bytes]:

@@ -26,7 +26,7 @@ def value_text(value: Any) -> str:
     """Text of a decoded value: scalars plainly, lists and maps as compact JSON, bytes as base64.
 
     Maps are dicts, null is None. Text is repaired (U+FFFD for lone surrogates), NUL is kept.
-    A number that JSON lacks becomes null inside a list, and its name, as the exporter writes it, alone.
+    A number that JSON lacks becomes null inside a list; alone, the exporter's words for it.
     """
     if isinstance(value, str):
         return repair(value)

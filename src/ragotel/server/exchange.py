@@ -1,0 +1,109 @@
+"""Exchange: one HTTP request between the event loop and the thread that runs its statement.
+
+Pipeline: client <-> [exchange] <-> ClickHouse interface -> engine
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+Message = dict[str, Any]
+_DEPTH = 4
+_END = b""
+
+
+class DisconnectedError(Exception):
+    """The client has gone; whatever is still to be sent has no reader."""
+
+
+class Exchange:
+    """Body pieces in, ASGI messages out, both with back-pressure.
+
+    `chunks` and `send` are called by the thread, everything else by the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue(_DEPTH)
+        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(_DEPTH)
+        self._gone = threading.Event()
+        self.on_disconnect: Callable[[], None] | None = None
+        """Called once (by a thread of its own) when the client goes before its answer is whole."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The pieces of the body."""
+        while True:
+            chunk = self._call(self._inbox.get())
+            if chunk is None:
+                raise DisconnectedError
+            if chunk == _END:
+                return
+            yield chunk
+
+    def send(self, message: Message) -> None:
+        """Pass an ASGI message to the client; waits while the client is slow."""
+        self._call(self._outbox.put(message))
+
+    def _call(self, coroutine: Any) -> Any:
+        if self._gone.is_set():
+            coroutine.close()
+            raise DisconnectedError
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def run(self, pool: Executor, work: Callable[[], None], receive: Any, send: Any) -> None:
+        """Do *work* in *pool* and carry everything to and fro until it has ended."""
+        feeding = asyncio.ensure_future(self._feed(receive))
+        working = asyncio.ensure_future(self._loop.run_in_executor(pool, self._worked(work)))
+        try:
+            while (message := await self._outbox.get()) is not None:
+                try:
+                    await send(message)
+                except OSError:
+                    self._leave()
+        finally:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+        await working
+
+    def _worked(self, work: Callable[[], None]) -> Callable[[], None]:
+        def whole() -> None:
+            try:
+                with contextlib.suppress(DisconnectedError):
+                    work()
+            finally:
+                self._loop.call_soon_threadsafe(asyncio.ensure_future, self._outbox.put(None))
+
+        return whole
+
+    async def _feed(self, receive: Any) -> None:
+        is_whole = False
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                self._leave()
+                return
+            if is_whole:
+                continue
+            if body := message.get("body", b""):
+                await self._inbox.put(body)
+            if not message.get("more_body", False):
+                is_whole = True
+                await self._inbox.put(_END)
+
+    def _leave(self) -> None:
+        if self._gone.is_set():
+            return
+        self._gone.set()
+        # Whoever waits for room or for the body is let go.
+        for queue in (self._outbox, self._inbox):
+            while not queue.empty():
+                queue.get_nowait()
+        self._inbox.put_nowait(None)
+        if self.on_disconnect is not None:
+            threading.Thread(target=self.on_disconnect, daemon=True).start()

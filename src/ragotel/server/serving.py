@@ -1,0 +1,218 @@
+"""Serving: one process from open store to last acknowledged span.
+
+Pipeline: `ragotel serve` -> [serving: receivers, writer, interface] -> embedded store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from ragotel.errors import ConfigurationError, StoreError
+from ragotel.server.access import Access, check_binding
+from ragotel.server.clickhouse_http import ClickHouseInterface, clickhouse_app
+from ragotel.server.otlp_grpc import start_grpc
+from ragotel.server.otlp_http import otlp_app
+from ragotel.server.receiver import Receiver
+from ragotel.server.writer import Writer
+from ragotel.store import Store, migrate, open_store, parse_dsn
+from ragotel.store.handles import Engine
+from ragotel.store.open import SERVE_FILE
+
+DRAIN_S = 20
+"""How long open connections may go on after the signal to end."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What `ragotel serve` was asked; port 0 takes a free one."""
+
+    dsn: str
+    host: str = "127.0.0.1"
+    otlp_grpc_port: int = 4317
+    otlp_http_port: int = 4318
+    http_port: int = 8123
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the server listens."""
+
+    otlp_grpc: str
+    otlp_http: str
+    clickhouse_http: str
+
+
+def serve(options: ServeOptions, on_ready: Callable[[Addresses], None]) -> None:
+    """Open the store, listen, and return after SIGTERM or SIGINT when everything taken is durable.
+
+    Raises:
+        ConfigurationError: The store is not embedded, a port is taken, or a token is missing.
+        StoreError: The store cannot be opened or migrated.
+    """
+    check_binding(options.host, options.token)
+    dsn = parse_dsn(options.dsn)
+    if not dsn.is_embedded:
+        raise ConfigurationError(
+            f"`ragotel serve` keeps its own store in a folder; {dsn.host}:{dsn.port} is a server "
+            "already: send OTLP there through a collector."
+        )
+    # All times are UTC, also those of columns that lose their zone on the wire.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    with (
+        contextlib.closing(_listen(options.host, options.otlp_http_port)) as otlp_socket,
+        contextlib.closing(_listen(options.host, options.http_port)) as http_socket,
+        open_store(options.dsn, follow_server=False) as store,
+    ):
+        migrate(store)
+        make_durable(store)
+        asyncio.run(_serve(options, store, otlp_socket, http_socket, on_ready))
+
+
+def make_durable(store: Store) -> None:
+    """Let every insert reach the disk before it is acknowledged, in all tables of the store."""
+    tables = store.query(
+        "select name from system.tables where database = currentDatabase() "
+        "and engine like '%MergeTree' and create_table_query not like '%fsync_after_insert = 1%'"
+    ).result_rows
+    for (table,) in tables:
+        store.command(
+            f"alter table `{table}` modify setting fsync_after_insert = 1, fsync_part_directory = 1"
+        )
+
+
+async def _serve(
+    options: ServeOptions,
+    store: Store,
+    otlp_socket: socket.socket,
+    http_socket: socket.socket,
+    on_ready: Callable[[Addresses], None],
+) -> None:
+    engine, access = Engine(store.dsn.path, store.database), Access(options.token)
+    writer = Writer(engine)
+    receiver, interface = Receiver(writer), ClickHouseInterface(engine, access)
+    grpc_server, grpc_port = await _start_grpc(options, receiver, access)
+    otlp = _Server(otlp_app(receiver, access))
+    http = _Server(clickhouse_app(interface, access))
+    serving = [
+        asyncio.create_task(otlp.serve(sockets=[otlp_socket])),
+        asyncio.create_task(http.serve(sockets=[http_socket])),
+    ]
+    stopping = _on_signals()
+    while not (otlp.started and http.started):
+        await asyncio.sleep(0.01)
+    host = options.host
+    addresses = Addresses(
+        otlp_grpc=_address(host, grpc_port),
+        otlp_http=f"http://{_address(host, otlp_socket.getsockname()[1])}",
+        clickhouse_http=f"http://{_address(host, http_socket.getsockname()[1])}",
+    )
+    with _announced(store.dsn.path, _reachable(addresses.clickhouse_http), options.token):
+        on_ready(addresses)
+        await stopping.wait()
+        otlp.should_exit = http.should_exit = True
+        await grpc_server.stop(DRAIN_S)
+        await asyncio.gather(*serving)
+        await asyncio.to_thread(writer.close)
+        receiver.close()
+        interface.close()
+
+
+async def _start_grpc(options: ServeOptions, receiver: Receiver, access: Access) -> tuple[Any, int]:
+    try:
+        return await start_grpc(receiver, access, options.host, options.otlp_grpc_port)
+    except RuntimeError as error:
+        raise ConfigurationError(
+            f"Port {options.otlp_grpc_port} on {options.host} is taken; give --otlp-grpc-port "
+            "another (0: any free one)."
+        ) from error
+
+
+def _on_signals() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set; a second signal ends the process at once."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        stopping.set()
+        loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    return stopping
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to its caller: two of them share the process."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=DRAIN_S,
+                server_header=False,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"Cannot listen on {host}:{port}: {error.strerror or error}. "
+            "Give another port (0: any free one)."
+        ) from error
+    return listener
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host.strip('[]')}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _reachable(url: str) -> str:
+    """The address for a client on this machine: nobody connects to 'any address'."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+@contextlib.contextmanager
+def _announced(folder: str, url: str, token: str) -> Iterator[None]:
+    """Leave the server's address in the store's folder, so that commands reach it by the same DSN."""
+    path = Path(folder) / SERVE_FILE
+    fresh = path.with_suffix(f".{os.getpid()}")
+    try:
+        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"url": url, "token": token, "pid": os.getpid()}, file)
+        fresh.replace(path)
+    except OSError as error:
+        raise StoreError(f"The folder {folder} cannot be written: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,198 @@
+"""Handles: raw access to the embedded engine for `ragotel serve`, many at a time.
+
+Pipeline: OTLP writer | ClickHouse HTTP interface -> [handles] -> tables and views
+The engine allows any number of handles on its one folder. A handle carries one statement at a time and
+its own settings; opening one takes less than a millisecond, so each statement gets a fresh one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ragotel.errors import StoreError
+
+_CODE = re.compile(r"Code: (\d+)\. ?(.*)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class EngineError(StoreError):
+    """The engine refused a statement: its *code* and its message (without the code)."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a statement read and wrote (written counts include the materialized views)."""
+
+    read_rows: int = 0
+    read_bytes: int = 0
+    written_rows: int = 0
+    written_bytes: int = 0
+    elapsed_ns: int = 0
+
+
+class Engine:
+    """The embedded engine over *folder*, which this process holds open; safe to share."""
+
+    def __init__(self, folder: str, database: str) -> None:
+        self.folder = folder
+        self.database = database
+
+    def handle(self, database: str = "", settings: Mapping[str, str] | None = None) -> Handle:
+        """A fresh handle in *database* (default: the store's).
+
+        Raises:
+            EngineError: The database or a setting is unknown.
+        """
+        import chdb
+
+        try:
+            handle = Handle(chdb.connect(self.folder))
+        except Exception as error:
+            raise _engine_error(error) from error
+        try:
+            handle.use(database or self.database)
+            for name, value in (settings or {}).items():
+                handle.set(name, value)
+        except EngineError:
+            handle.close()
+            raise
+        return handle
+
+    def kill(self, mark: str) -> None:
+        """Cancel the statement of the handle that bears *mark*; nothing happens if it has ended."""
+        with self.handle() as handle:
+            where = f"Settings['log_comment'] = {quoted(mark)}"
+            handle.query(f"kill query where {where} async")
+
+
+class Handle:
+    """One statement at a time, by any thread."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.statistics = Statistics()
+
+    def use(self, database: str) -> None:
+        self.query(f"use {quoted_name(database)}")
+
+    def set(self, name: str, value: str) -> None:
+        if not _NAME.match(name):
+            raise EngineError(115, f"DB::Exception: Unknown setting {name!r}. (UNKNOWN_SETTING)")
+        self.query(f"set {name} = {quoted(value)}")
+
+    def settings(self, names: Iterable[str]) -> dict[str, str | None]:
+        """Values of the named settings; None where the default holds."""
+        wanted = ", ".join(map(quoted, names))
+        columns = "name, value, changed"
+        text = self.query(
+            f"select {columns} from system.settings where name in ({wanted})", "JSONCompactEachRow"
+        )
+        rows = (json.loads(line) for line in text.splitlines())
+        return {name: value if changed else None for name, value, changed in rows}
+
+    def restore(self, settings: Mapping[str, str | None]) -> None:
+        """Set back what `settings` gave."""
+        for name, value in settings.items():
+            self.query(f"set {name} = {'default' if value is None else quoted(value)}")
+
+    def mark(self) -> str:
+        """Name what this handle runs, so that `Engine.kill` finds it."""
+        mark = f"ragotel-{uuid.uuid4()}"
+        self.set("log_comment", mark)
+        return mark
+
+    def is_read_only(self, sql: str) -> bool:
+        """Whether *sql* changes neither data nor the session; what does not parse reads as true."""
+        return str(self._connection._conn.classify_query(sql)["query_class"]).endswith("READ_ONLY")
+
+    def query(self, sql: str, output_format: str = "TabSeparated") -> bytes:
+        """Run any statement; its whole output, in *output_format* unless the statement names one."""
+        started_ns = time.monotonic_ns()
+        try:
+            result = self._connection.query(sql, output_format)
+        except Exception as error:
+            raise _engine_error(error) from error
+        self.statistics = Statistics(
+            read_rows=result.storage_rows_read() or result.rows_read(),
+            read_bytes=result.storage_bytes_read() or result.bytes_read(),
+            written_rows=result.rows_written(),
+            written_bytes=result.bytes_written(),
+            elapsed_ns=time.monotonic_ns() - started_ns,
+        )
+        return bytes(result.bytes())
+
+    def stream(self, sql: str, output_format: str) -> Iterator[bytes]:
+        """Run a SELECT; its output block by block, each a whole text of *output_format*."""
+        try:
+            result = self._connection.send_query(sql, output_format)
+        except Exception as error:
+            raise _engine_error(error) from error
+        try:
+            while (chunk := result.fetch()) is not None:
+                yield bytes(chunk.bytes())
+        except GeneratorExit:
+            raise
+        except Exception as error:
+            raise _engine_error(error) from error
+        finally:
+            result.close()
+
+    def insert(self, sql: str, input_format: str, chunks: Iterable[bytes]) -> Statistics:
+        """Run an INSERT (without FORMAT) over *chunks* of *input_format*; nothing is kept on error."""
+        started_ns = time.monotonic_ns()
+        try:
+            inserter = self._connection.send_insert(sql, input_format)
+        except Exception as error:
+            raise _engine_error(error) from error
+        try:
+            for chunk in chunks:
+                inserter.append(chunk)
+            result = inserter.finish()
+        except RuntimeError as error:
+            raise _engine_error(error) from error
+        finally:
+            inserter.close()
+        self.statistics = Statistics(
+            written_rows=result.rows_written,
+            written_bytes=result.bytes_written,
+            elapsed_ns=time.monotonic_ns() - started_ns,
+        )
+        return self.statistics
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def quoted(text: str) -> str:
+    """*text* as a string literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def quoted_name(name: str) -> str:
+    """*name* as an identifier."""
+    escaped = name.replace("\\", "\\\\").replace("`", "\\`")
+    return f"`{escaped}`"
+
+
+def _engine_error(error: Exception) -> EngineError:
+    found = _CODE.search(str(error))
+    if found:
+        return EngineError(int(found[1]), found[2].strip())
+    return EngineError(1002, f"DB::Exception: {error} (UNKNOWN_EXCEPTION)")
