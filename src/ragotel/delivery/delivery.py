@@ -16,7 +16,7 @@ from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_ver
 from ragotel.delivery.ledger import QUEUE_FULL, SHUTDOWN, TOO_LARGE, Counters, Ledger, LossCallback
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.queue import ByteQueue
-from ragotel.delivery.transport import Transport, open_transport
+from ragotel.delivery.transport import Transport, choose_transport
 from ragotel.delivery.worker import Worker, start
 from ragotel.model import Pending
 from ragotel.settings import Settings
@@ -39,6 +39,7 @@ class Line:
         self.queue = ByteQueue(settings.queue_bytes)
         self.ledger = Ledger(callbacks)
         self._settings = settings
+        self._transport = choose_transport(settings)
         self.worker = Worker(settings, self.queue, self.ledger, self._make_transport)
         self._thread: threading.Thread | None = None
         self._starting = threading.RLock()
@@ -46,7 +47,7 @@ class Line:
 
     def _make_transport(self) -> Transport:
         resource = resource_attributes(self._settings)
-        return open_transport(self._settings, Envelope(resource, SCOPE_NAME, scope_version()))
+        return self._transport(self._settings, Envelope(resource, SCOPE_NAME, scope_version()))
 
     def submit(self, pending: Pending) -> bool:
         self.ledger.offer(pending.span_count)
@@ -86,21 +87,24 @@ class Line:
         return is_settled and self.ledger.lost_requests() == lost
 
     def shutdown(self, timeout_s: float) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
+        """Drain; a second call, perhaps of a signal in the middle of the first, waits with it."""
+        is_first, self._is_closed = not self._is_closed, True
         if self._thread is None and not len(self.queue):
             return
-        self.worker.stop(timeout_s)
+        if is_first:
+            self.worker.stop(timeout_s)
         if self._thread is None:
             self.worker.run()
         elif threading.current_thread() is not self._thread:
             # A little longer than the worker's own limit, so that it can count what it gives up.
             self._thread.join(timeout_s + 0.5)
-            if self._thread.is_alive():
-                self.worker.abandon()
-        lost = self.ledger.counters().lost.get(SHUTDOWN)
-        if lost:
+        if is_first:
+            self._account_for_the_rest()
+
+    def _account_for_the_rest(self) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            self.worker.abandon()
+        if lost := self.ledger.counters().lost.get(SHUTDOWN):
             log.warning(
                 "ragotel: %d requests (%d spans) were not delivered before the end: %s",
                 lost.requests,

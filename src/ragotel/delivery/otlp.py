@@ -133,6 +133,9 @@ class Envelope:
     def __init__(
         self, resource: Mapping[str, AttributeValue], scope_name: str, scope_version: str
     ) -> None:
+        self.resource = resource
+        self.scope_name = scope_name
+        self.scope_version = scope_version
         self._resource = _field(b"\x0a", b"".join(key_values(b"\x0a", resource)))
         scope = _field(b"\x0a", utf8(scope_name)) + _field(b"\x12", utf8(scope_version))
         self._scope = _field(b"\x0a", scope)

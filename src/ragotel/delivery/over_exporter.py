@@ -12,7 +12,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_version
+from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.transport import Answer
 from ragotel.delivery.trim import fit_span
 from ragotel.model import SpanData
@@ -27,11 +27,11 @@ class ExporterTransport:
 
     overhead_bytes = 0
 
-    def __init__(self, settings: Settings) -> None:
-        assert settings.exporter is not None
+    def __init__(self, settings: Settings, envelope: Envelope) -> None:
+        assert settings.exporter is not None  # noqa: S101
         self._exporter: SpanExporter = settings.exporter
-        self._resource = Resource(dict(resource_attributes(settings)))
-        self._scope = InstrumentationScope(SCOPE_NAME, scope_version())
+        self._resource = Resource(dict(envelope.resource))
+        self._scope = InstrumentationScope(envelope.scope_name, envelope.scope_version)
 
     def encode(self, span: SpanData, limit_bytes: int) -> tuple[ReadableSpan, int, bool]:
         size = sum(len(v) if isinstance(v, str) else 8 for v in span.attributes.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ragotel.delivery.otlp import Envelope
@@ -83,16 +84,19 @@ def backoff_s(attempt: int, retry_after_s: float | None = None) -> float:
     return longest * random.uniform(0.5, 1.0)  # noqa: S311
 
 
-def open_transport(settings: Settings, envelope: Envelope) -> Transport:
-    """Make the transport that *settings* ask for; no connection is opened yet."""
+def choose_transport(settings: Settings) -> Callable[[Settings, Envelope], Transport]:
+    """Load the transport that *settings* ask for; calling it opens no connection yet.
+
+    To be called in setup: a thread that imports at the moment of a fork leaves a lock behind.
+    """
     if settings.exporter is not None:
         from ragotel.delivery.over_exporter import ExporterTransport
 
-        return ExporterTransport(settings)
+        return ExporterTransport
     if settings.protocol == "grpc":
         from ragotel.delivery.over_grpc import GrpcTransport
 
-        return GrpcTransport(settings, envelope)
+        return GrpcTransport
     from ragotel.delivery.over_http import HttpTransport
 
-    return HttpTransport(settings, envelope)
+    return HttpTransport

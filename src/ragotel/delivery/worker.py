@@ -310,8 +310,15 @@ class Worker:
 
 def _suppressed() -> context.Context:
     """Keep auto-instrumentation of HTTP and gRPC clients from recording our own calls."""
-    quiet = context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True)
-    return context.set_value("suppress_http_instrumentation", True, quiet)
+    quiet = context.get_current()
+    # The keys of the API, and the one that instrumentations older than it still ask for.
+    for key in (
+        context._SUPPRESS_INSTRUMENTATION_KEY,
+        context._SUPPRESS_HTTP_INSTRUMENTATION_KEY,
+        "suppress_instrumentation",
+    ):
+        quiet = context.set_value(key, True, quiet)
+    return quiet
 
 
 def start(worker: Worker) -> threading.Thread:
