@@ -1,0 +1,142 @@
+"""Find: `ragotel find`, from a vague complaint to the request.
+
+Pipeline: rag_requests -> triage.find -> [cli]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ragotel.cli.options import common_options, ready_store, sql_option
+from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.errors import InputError
+
+if TYPE_CHECKING:
+    from ragotel.triage.find import Found, Search
+
+_COLUMNS = (
+    Column("started_at", "time (UTC)"),
+    Column("user_id", "user"),
+    Column("request_id", "request"),
+    Column("bucket", "verdict"),
+    Column("complaint", "!"),
+    Column("question", is_text=True),
+    Column("answer", is_text=True),
+)
+_ANSWER_CHARS = 200
+
+
+@click.command("find", short_help="Find requests for a vague complaint.")
+@click.option("--user", metavar="ID", help="Who asked.")
+@click.option("--session", metavar="ID", help="The conversation.")
+@click.option("--tenant", metavar="NAME")
+@click.option("--service", metavar="NAME")
+@click.option("--request", metavar="ID", help="A request or trace id, or the beginning of one.")
+@click.option("--around", metavar="TIME", help="Rough day or time: nearer requests come first.")
+@click.option("--within", metavar="SPAN", help="Only so far from --around: 1d, 12h.")
+@click.option("--text", default="", metavar="WORDS", help="Words of question or answer, any order.")
+@click.option("--since", metavar="TIME", help="From this time or day on.")
+@click.option("--until", metavar="TIME", help="Before this time, or up to the end of this day.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N")
+@sql_option
+@common_options
+def find(
+    user: str | None,
+    session: str | None,
+    tenant: str | None,
+    service: str | None,
+    request: str | None,
+    around: str | None,
+    within: str | None,
+    text: str,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """Find requests from what is known: who, roughly when, some words.
+
+    \b
+    ragotel find --user ana --around 2026-11-19 --text "return hardware"
+
+    All words must stand in question or answer, as whole words; if no request has them so, parts of
+    words count, then any of the words. Requests of any age are found. TIME is UTC: 2026-11-19,
+    "2026-11-19 14:30", 11d (ago), yesterday.
+    """
+    from ragotel.triage.find import Search, find_question, find_requests
+    from ragotel.triage.times import parse_moment
+
+    search = Search(
+        text=text,
+        user=user,
+        session=session,
+        tenant=tenant,
+        service=service,
+        request=request,
+        since=parse_moment(since) if since else None,
+        until=parse_moment(until) if until else None,
+        around=parse_moment(around) if around else None,
+        limit=limit,
+    )
+    search = _checked(search, within)
+    if show_sql:
+        click.echo(find_question(search).as_script())
+        return 0
+    with ready_store(dsn) as store:
+        found = find_requests(store, search)
+    if as_json:
+        print_json(found.rows)
+    else:
+        _print(found)
+    return 0 if found.rows else 1
+
+
+def _checked(search: Search, within: str | None) -> Search:
+    """*search* with --within as its bounds in time."""
+    from ragotel.triage.times import Moment, parse_span, widened
+
+    if search.text.strip() and not search.words:
+        raise InputError(f"--text {search.text!r} holds no word: letters or digits are wanted.")
+    if within is None:
+        return search
+    if search.around is None:
+        raise click.UsageError("--within needs --around")
+    reach = widened(search.around, parse_span(within))
+    bounds = Moment(reach.start, reach.end)
+    return replace(search, since=search.since or bounds, until=search.until or bounds)
+
+
+def _print(found: Found) -> None:
+    if not found.rows:
+        click.echo("No request is like that.", err=True)
+        return
+    if found.reading == "part":
+        click.echo(
+            "No request has all of these as whole words; these have them as parts.", err=True
+        )
+    elif found.reading == "any":
+        click.echo(
+            f"No request has all of the words ({', '.join(found.words)}); "
+            "those with most of them come first.",
+            err=True,
+        )
+    rows = [
+        {
+            **row,
+            "request_id": row["request_id"] or row["trace_id"],
+            "answer": row["answer"][:_ANSWER_CHARS],
+            "complaint": paint("!", fg="red") if row["complaints"] else "",
+        }
+        for row in found.rows
+    ]
+    print_rows(rows, _COLUMNS)
+
+
+def register(group: click.Group) -> None:
+    """Add `find` to *group*."""
+    group.add_command(find)

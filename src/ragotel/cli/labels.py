@@ -1,0 +1,234 @@
+"""Labels: `ragotel labels load|add|attach|resolve|list`.
+
+Pipeline: person | file -> triage.labels -> store; [cli]
+"""
+
+from __future__ import annotations
+
+import click
+
+from ragotel.cli.options import common_options, ready_store, sql_option
+from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.progress import counting, print_report
+from ragotel.errors import InputError
+
+
+@click.group("labels", short_help="Load, add, attach, resolve and list labels.")
+def labels() -> None:
+    """Labels: questions with the passages that hold their answers.
+
+    A label added today also judges the requests of eleven days ago.
+    """
+
+
+@labels.command("load", short_help="Load labels (JSON lines).")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@common_options
+def load(files: tuple[str, ...], dsn: str | None, as_json: bool) -> int:
+    """Load FILEs of labels; a label replaces the older one of the same id wholly.
+
+    Long form: {"label_id", "set", "split", "population", "principal", "question",
+    "expected_answer", "answerable", "passages": [{"chunk_ids", "doc_ids", "spans", "text"}],
+    "lures": {"chunk_ids", "spans"}}. Short form: {"question", "gold_chunk_ids", "gold_spans",
+    "gold_text"}.
+    """
+    from ragotel.triage.labels import load_labels
+
+    with ready_store(dsn) as store, counting("lines") as progress:
+        report = load_labels(store, files, progress)
+    return print_report(report, "labels", as_json=as_json)
+
+
+@labels.command("add", short_help="Add one label.")
+@click.option("--question", required=True, help="As users ask it.")
+@click.option("--chunk", "chunk_ids", multiple=True, metavar="ID", help="A chunk that has it; any.")
+@click.option("--doc", "doc_ids", multiple=True, metavar="ID", help="A document that has it; any.")
+@click.option("--span", "spans", multiple=True, metavar="TEXT", help="The claim; any wording.")
+@click.option("--text", default="", help="The gold passage's own text.")
+@click.option("--answer", "expected_answer", default="", help="The right answer.")
+@click.option("--id", "label_id", default="", metavar="ID", help="Default: made from the question.")
+@click.option("--set", "label_set", default="default", show_default=True, metavar="NAME")
+@click.option("--unanswerable", is_flag=True, help="The corpus holds no answer: abstain.")
+@common_options
+def add(
+    question: str,
+    chunk_ids: tuple[str, ...],
+    doc_ids: tuple[str, ...],
+    spans: tuple[str, ...],
+    text: str,
+    expected_answer: str,
+    label_id: str,
+    label_set: str,
+    unanswerable: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
+    """Add one label with one gold passage; it replaces the label of the same id.
+
+    \b
+    ragotel labels add --question "how long to return a hardware unit?" --span "21 calendar days"
+    """
+    from ragotel.triage.fields import FieldError
+    from ragotel.triage.labels import parse_label, write_labels
+
+    record = {
+        "label_id": label_id or None,
+        "set": label_set,
+        "question": question,
+        "expected_answer": expected_answer,
+        "answerable": not unanswerable,
+        "passages": [
+            {"chunk_ids": [*chunk_ids], "doc_ids": [*doc_ids], "spans": [*spans], "text": text}
+        ],
+    }
+    try:
+        label = parse_label(record)
+    except FieldError as error:
+        raise InputError(f"The label cannot be used: {error}.") from error
+    if not label.passages and not unanswerable:
+        raise click.UsageError("give --chunk, --doc, --span or --text, or --unanswerable")
+    with ready_store(dsn) as store:
+        write_labels(store, [label])
+    if as_json:
+        print_json({"label_id": label.label_id, "set": label.label_set})
+        return
+    click.echo(f"Label {label.label_id} is in the set {label.label_set}.")
+
+
+@labels.command("attach", short_help="Judge a request by a label.")
+@click.argument("request_ref", metavar="REQUEST")
+@click.argument("label_id", metavar="LABEL")
+@click.option("--by", "attached_by", default="", metavar="NAME", help="Who says so.")
+@common_options
+def attach(
+    request_ref: str, label_id: str, attached_by: str, dsn: str | None, as_json: bool
+) -> None:
+    """Judge REQUEST by LABEL, however its question was worded."""
+    from ragotel.triage.complaints import attach_label
+    from ragotel.triage.labels import check_label
+    from ragotel.triage.references import resolve_request
+
+    with ready_store(dsn) as store:
+        key = resolve_request(store, request_ref)
+        check_label(store, label_id)
+        attach_label(store, key, label_id, attached_by=attached_by)
+    if as_json:
+        print_json({**key._asdict(), "label_id": label_id})
+        return
+    click.echo(f"{key.request_id or key.trace_id} is judged by {label_id}.")
+
+
+@labels.command("list", short_help="List labels.")
+@click.option("--set", "label_set", metavar="NAME", help="Only this set.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000_000), default=100, show_default=True, metavar="N"
+)
+@sql_option
+@common_options
+def list_labels(
+    label_set: str | None, limit: int, show_sql: bool, dsn: str | None, as_json: bool
+) -> int:
+    """List labels as they were loaded last."""
+    from ragotel.triage.labels import labels_question
+
+    question = labels_question(label_set=label_set, limit=limit)
+    if show_sql:
+        click.echo(question.as_script())
+        return 0
+    with ready_store(dsn) as store:
+        rows = question.ask(store)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(
+            rows,
+            (
+                Column("label_id", "label"),
+                Column("label_set", "set"),
+                Column("passage_count", "passages", is_number=True),
+                Column("answerable"),
+                Column("question", is_text=True),
+                Column("spans", "claim", is_text=True),
+                Column("chunk_ids", "gold chunks"),
+            ),
+        )
+    else:
+        click.echo("There is no label; `ragotel labels add --help` shows how to add one.", err=True)
+    return 0 if rows else 1
+
+
+@labels.command("resolve", short_help="Find the chunks that state a claim.")
+@click.option("--label", "label_id", metavar="ID", help="Look for the claims of this label.")
+@click.option("--claim", metavar="TEXT", help="Look for this text, such as '25%'.")
+@click.option("--index", "index_name", metavar="NAME", help="Only chunks of this index.")
+@click.option("--version", metavar="V", help="As it stood at this version; needs --index.")
+@click.option("--under", metavar="PREFIX", help="Only chunks or documents whose id begins so.")
+@click.option("--write", is_flag=True, help="Add the chunks found to the label's gold chunks.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N")
+@common_options
+def resolve(
+    label_id: str | None,
+    claim: str | None,
+    index_name: str | None,
+    version: str | None,
+    under: str | None,
+    write: bool,
+    limit: int,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """Search the chunk texts for a claim: which chunk is gold?
+
+    \b
+    ragotel labels resolve --claim "25%" --under policies/
+
+    Exit code 1: no chunk states it. Then look at the ingest: is the document in the manifest?
+    """
+    from ragotel.triage.resolve import Place, resolve_label, search_claim
+
+    if bool(label_id) == bool(claim):
+        raise click.UsageError("give either --label or --claim")
+    if write and not label_id:
+        raise click.UsageError("--write needs --label")
+    if version and not index_name:
+        raise click.UsageError("--version needs --index")
+    place = Place(index_name, version, under or "", limit)
+    with ready_store(dsn) as store:
+        if label_id:
+            found = resolve_label(store, label_id, place, write=write)
+        else:
+            found = search_claim(store, claim or "", place)
+    if as_json:
+        print_json(found.rows)
+    else:
+        _print_places(found.rows, found.searched_texts, under, written=found.written_ids)
+    return 0 if found.rows else 1
+
+
+def _print_places(
+    rows: list[dict[str, object]], searched: int, under: str | None, *, written: list[str]
+) -> None:
+    if not rows:
+        where = f" under {under}" if under else ""
+        click.echo(
+            f"None of {searched:,} chunk texts{where} states it: the corpus may not hold it. "
+            "Look at the ingest manifest next.",
+            err=True,
+        )
+        return
+    print_rows(
+        rows,
+        (
+            Column("chunk_id", "chunk"),
+            Column("doc_id", "document"),
+            Column("claim", is_text=True),
+            Column("sentence", is_text=True),
+        ),
+    )
+    if written:
+        click.echo(f"Written to the label: {', '.join(written)}.", err=True)
+
+
+def register(group: click.Group) -> None:
+    """Add `labels` to *group*."""
+    group.add_command(labels)

@@ -1,0 +1,191 @@
+"""Find: requests for a vague complaint: a user, a rough day, two words of question or answer.
+
+Pipeline: rag_requests -> [triage] -> cli | server. No window is assumed: any age is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragotel.store import Store
+from ragotel.text import normalise
+from ragotel.triage.question import Conditions, Question
+from ragotel.triage.times import Moment, sql_time
+
+_WORDS = re.compile(r"[^\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
+_MOST_WORDS = 12
+_READINGS = ("word", "part", "any")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is known of the request; everything but *limit* may be missing.
+
+    *around* only ranks (nearer first); *since* and *until* (excluded) bound the time.
+    """
+
+    text: str = ""
+    user: str | None = None
+    session: str | None = None
+    tenant: str | None = None
+    service: str | None = None
+    request: str | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    around: Moment | None = None
+    limit: int = 20
+
+    @property
+    def words(self) -> list[str]:
+        """The words of *text*, normalised, each once, split where the store's word index splits."""
+        found = list(dict.fromkeys(_WORDS.findall(normalise(self.text))))
+        return found[:_MOST_WORDS]
+
+    @property
+    def has_words_only(self) -> bool:
+        named = (self.user, self.session, self.tenant, self.service, self.request)
+        return not any(named) and self.since is None and self.until is None
+
+
+@dataclass
+class Found:
+    """What a search gave; *reading* is how the words were read: whole, as parts, any of them."""
+
+    rows: list[dict[str, Any]]
+    question: Question
+    reading: str = "word"
+    words: list[str] = field(default_factory=list)
+
+
+def find_requests(store: Store, search: Search) -> Found:
+    """Look for *search*: all words as whole words; else as parts of words; else any of them.
+
+    Each row has words_matched, the number of its complaints and, where it is labelled, its bucket.
+    """
+    readings: Sequence[str] = _READINGS if search.words else _READINGS[:1]
+    for reading in readings:
+        question = find_question(search, reading)
+        rows = question.ask(store)
+        if rows or reading == readings[-1]:
+            break
+    _add_verdicts(store, rows)
+    _add_complaints(store, rows)
+    return Found(rows, question, reading, search.words)
+
+
+def find_question(search: Search, reading: str = "word") -> Question:
+    """The SELECT for *search*, its words read as `word`, `part` or `any`."""
+    where, words = _conditions(search), search.words
+    tests = [_test(where, at, word, reading) for at, word in enumerate(words)]
+    if tests and reading == "any":
+        where.add("(" + "\n        or ".join(tests) + ")")
+    elif tests:
+        where.clauses.extend(tests)
+    matched = " + ".join(f"({test})" for test in tests) if reading == "any" else str(len(tests))
+    where.parameters["limit"] = search.limit
+    return Question(
+        "select\n"
+        "    trace_id, request_id, started_at, service_name, user_id, session_id, tenant,\n"
+        "    query as question, answer, outcome, label_id,\n"
+        f"    {matched or 0} as words_matched\n"
+        f"from rag_requests\n{where}\n"
+        f"order by words_matched desc, {_nearness(search, where)}\n"
+        "limit 1 by trace_id, request_id\n"
+        "limit {limit:UInt32}",
+        where.parameters,
+    )
+
+
+def _conditions(search: Search) -> Conditions:
+    where = Conditions()
+    where.equal("user_id", search.user)
+    where.equal("session_id", search.session)
+    where.equal("tenant", search.tenant)
+    where.equal("service_name", search.service)
+    if search.request is not None:
+        where.add(
+            "(request_id = {request:String} or trace_id = lower({request:String})\n"
+            "        or startsWith(request_id, {request:String})\n"
+            "        or startsWith(trace_id, lower({request:String})))",
+            request=search.request,
+        )
+    if search.since is not None:
+        where.add("started_at >= {since:DateTime64(6, 'UTC')}", since=sql_time(search.since.start))
+    if search.until is not None:
+        where.add("started_at < {until:DateTime64(6, 'UTC')}", until=sql_time(search.until.end))
+    return where
+
+
+def _test(where: Conditions, at: int, word: str, reading: str) -> str:
+    """Whether one word stands in the question or the answer; the word itself is bound."""
+    where.parameters[f"word_{at}"] = word
+    bound = f"{{word_{at}:String}}"
+    if reading == "word":
+        return f"(hasToken(query_norm, {bound}) or hasToken(answer_norm, {bound}))"
+    return f"(position(query_norm, {bound}) > 0 or position(answer_norm, {bound}) > 0)"
+
+
+def _nearness(search: Search, where: Conditions) -> str:
+    if search.around is None:
+        return "started_at desc, trace_id, request_id"
+    where.parameters["around_start"] = sql_time(search.around.start)
+    where.parameters["around_end"] = sql_time(search.around.end)
+    return (
+        "greatest(\n"
+        "        dateDiff('second', started_at, {around_start:DateTime64(6, 'UTC')}),\n"
+        "        dateDiff('second', {around_end:DateTime64(6, 'UTC')}, started_at),\n"
+        "        0\n"
+        "    ), started_at desc, trace_id, request_id"
+    )
+
+
+def _add_verdicts(store: Store, rows: list[dict[str, Any]]) -> None:
+    """Put the bucket of each labelled request into its row; several labels give several buckets."""
+    verdicts: dict[tuple[str, str], list[str]] = {}
+    for part in _parts(rows):
+        for row in verdicts_question(part).ask(store):
+            key = (row["trace_id"], row["request_id"])
+            verdicts.setdefault(key, []).append(row["bucket"])
+    for row in rows:
+        row["bucket"] = ", ".join(verdicts.get((row["trace_id"], row["request_id"]), []))
+
+
+def verdicts_question(rows: list[dict[str, Any]]) -> Question:
+    """The buckets of the requests in *rows*."""
+    return Question(
+        "select trace_id, request_id, bucket\nfrom triage_requests\n"
+        "where trace_id in {traces:Array(String)} and request_id in {requests:Array(String)}\n"
+        "order by label_id",
+        _ids(rows),
+    )
+
+
+def _add_complaints(store: Store, rows: list[dict[str, Any]]) -> None:
+    """Count the complaints about each request; one may name the trace, the request or both."""
+    for part in _parts(rows):
+        complaints = store.query(
+            "select trace_id, request_id from rag_complaints final\n"
+            "where trace_id in {traces:Array(String)} or request_id in {requests:Array(String)}",
+            _ids(part),
+        ).result_rows
+        for row in part:
+            row["complaints"] = sum(
+                trace_id in ("", row["trace_id"]) and request_id in ("", row["request_id"])
+                for trace_id, request_id in complaints
+            )
+
+
+def _ids(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "traces": sorted({row["trace_id"] for row in rows}),
+        "requests": sorted({row["request_id"] for row in rows}),
+    }
+
+
+def _parts(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """A query's parameters travel in its URL: a few hundred ids at a time."""
+    for start in range(0, len(rows), 300):
+        yield rows[start : start + 300]
