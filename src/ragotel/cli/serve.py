@@ -21,7 +21,7 @@ from ragotel.cli.options import debug_option, json_option, store_option
     "--token",
     envvar="RAGOTEL_TOKEN",
     default="",
-    help="Secret that clients must show; needed beyond 127.0.0.1. Default: RAGOTEL_TOKEN, else none.",
+    help="Secret that clients must show; needed beyond 127.0.0.1. Default: RAGOTEL_TOKEN.",
 )
 @store_option
 @json_option

@@ -1,4 +1,4 @@
-"""Server: `ragotel serve`, the OTLP receivers and the ClickHouse HTTP interface over one embedded store.
+"""Server: `ragotel serve`, OTLP receivers and ClickHouse HTTP interface over one embedded store.
 
-Pipeline: OTLP -> [server: receivers -> writer] -> otel_traces -> views -> [server: interface] -> clients
+Pipeline: OTLP -> [receivers -> writer] -> otel_traces -> views -> [ClickHouse interface] -> clients
 """

@@ -1,4 +1,4 @@
-"""ClickHouse HTTP interface: the embedded engine as clickhouse-connect, curl, rotel and Grafana see it.
+"""ClickHouse HTTP interface: the embedded engine as clickhouse-connect, curl and rotel see it.
 
 Pipeline: views -> engine -> [ClickHouse interface] -> clients
 """
@@ -19,16 +19,12 @@ from ragotel.server import clickhouse_reply as reply
 from ragotel.server.access import Access, secrets_in
 from ragotel.server.clickhouse_query import QueryJob, ServerFacts
 from ragotel.server.clickhouse_request import read_request
-from ragotel.server.exchange import Exchange
+from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.handles import Engine, EngineError
 
 MAX_STATEMENTS = 24
 """How many run at the same time; further ones wait."""
-
-
-class AbortedError(Exception):
-    """The answer was broken off on purpose: the client sees no proper end."""
 
 
 class ClickHouseInterface:
@@ -61,9 +57,9 @@ class ClickHouseInterface:
         job = QueryJob(query, exchange, self._engine, self._sessions, self.facts)
 
         async def forward(message: dict[str, Any]) -> None:
-            if message["type"] == "ragotel.abort":
-                raise AbortedError("an answer was broken off after an error of the engine")
-            await send(message)
+            # Not to end an answer is how HTTP says that it is not whole.
+            if message["type"] != ABORT:
+                await send(message)
 
         await exchange.run(self._pool, job.run, receive, forward)
 

@@ -1,4 +1,4 @@
-"""ClickHouse query: runs the statement of one request and writes the answer, in a thread of its own.
+"""ClickHouse query: runs the statement of one request and writes the answer, in a thread.
 
 Pipeline: ClickHouse interface -> exchange -> [query] -> engine
 """
@@ -15,7 +15,7 @@ from ragotel.errors import InputError
 from ragotel.server import clickhouse_reply as reply
 from ragotel.server import statement
 from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest
-from ragotel.server.exchange import Exchange
+from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import Packer, packer_for, unpack, unpack_blocks
 from ragotel.store.handles import Engine, EngineError, Handle, Statistics
@@ -188,11 +188,11 @@ class QueryJob:
         block %= (tag, message, len(message), tag)
         self._send_body((packer.pack(block) + packer.finish()) if packer else block)
         # Without a proper end no client takes the part for the whole.
-        self._exchange.send({"type": "ragotel.abort"})
+        self._exchange.send({"type": ABORT})
 
     def _fail(self, error: EngineError) -> None:
         if self._is_started:
-            self._exchange.send({"type": "ragotel.abort"})
+            self._exchange.send({"type": ABORT})
             return
         headers = reply.answer_headers(
             self._query.query_id, "TabSeparated", self._facts.timezone, self._facts.name

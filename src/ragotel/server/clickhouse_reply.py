@@ -1,4 +1,4 @@
-"""ClickHouse reply: status, headers and wording of answers and errors, as the server itself gives them.
+"""ClickHouse reply: status, headers and wording of answers and errors, as a server gives them.
 
 Pipeline: engine -> ClickHouse interface -> [reply] -> client
 """
@@ -58,8 +58,8 @@ AUTHENTICATION_FAILED = EngineError(
 )
 READ_ONLY = EngineError(
     164,
-    "DB::Exception: Cannot execute query in readonly mode. For queries over HTTP, method GET implies "
-    "readonly. You should use method POST for modifying queries. (READONLY)",
+    "DB::Exception: Cannot execute query in readonly mode. For queries over HTTP, method GET "
+    "implies readonly. You should use method POST for modifying queries. (READONLY)",
 )
 
 

@@ -13,6 +13,8 @@ from concurrent.futures import Executor
 from typing import Any
 
 Message = dict[str, Any]
+ABORT = "ragotel.abort"
+"""Type of the message after which an answer ends without its proper end."""
 _DEPTH = 4
 _END = b""
 

@@ -1,7 +1,7 @@
 """OTLP replies: what a receiver answers, in the encoding of the request.
 
 Pipeline: OTLP receivers -> [reply] -> the sender
-Source: opentelemetry-proto, docs/specification.md, "OTLP/HTTP Response" and google/rpc/status.proto.
+Source: opentelemetry-proto, docs/specification.md "OTLP/HTTP Response", google/rpc/status.proto.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _reachable(url: str) -> str:
 
 @contextlib.contextmanager
 def _announced(folder: str, url: str, token: str) -> Iterator[None]:
-    """Leave the server's address in the store's folder, so that commands reach it by the same DSN."""
+    """Leave the server's address in the store's folder: commands reach it by the same DSN."""
     path = Path(folder) / SERVE_FILE
     fresh = path.with_suffix(f".{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""Sessions: handles that live on between requests, for clients that say SET, USE or CREATE TEMPORARY.
+"""Sessions: handles that live on between requests, for clients that say SET or USE.
 
 Pipeline: ClickHouse interface -> [sessions] -> engine
 Most clients name a session and never leave anything in it; those get a fresh handle each time.

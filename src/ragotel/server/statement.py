@@ -22,18 +22,19 @@ _TOKEN = re.compile(
 _AFTER_FORMAT = re.compile(rb"[ \t\r]*;?[ \t\r]*\n?")
 
 OUTSIDE = frozenset(
-    b"""azure azureblobstorage azureblobstoragecluster arrowflight cosn deltalake deltalakeazure
-    deltalakecluster deltalakelocal deltalakes3 executable executablepool file filecluster fuzzquery gcs
-    hdfs hdfscluster hudi hudicluster iceberg icebergazure iceberghdfs iceberglocal icebergs3 jdbc kafka
-    mongodb mysql nats odbc oss paimon paimonlocal postgresql python rabbitmq redis remote remotesecure
-    s3 s3cluster s3queue sqlite url urlcluster ytsaurus zookeeper library http https disk""".split()
+    b"""
+    azure azureblobstorage azureblobstoragecluster arrowflight cosn deltalake
+    deltalakeazure deltalakecluster deltalakelocal deltalakes3 executable executablepool
+    file filecluster fuzzquery gcs hdfs hdfscluster hudi hudicluster iceberg icebergazure
+    iceberghdfs iceberglocal icebergs3 jdbc kafka mongodb mysql nats odbc oss paimon
+    paimonlocal postgresql python rabbitmq redis remote remotesecure s3 s3cluster s3queue sqlite url urlcluster ytsaurus zookeeper library http https disk""".split()
 )
 """Table functions, engines and sources that reach files, programs or other hosts."""
 
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT whose data follows it: *sql* without the FORMAT clause, and where the data begins."""
+    """An INSERT whose data follows it: *sql* without FORMAT, and where the data begins."""
 
     sql: str
     input_format: str
@@ -83,7 +84,7 @@ def is_select(text: bytes) -> bool:
 
 
 def is_insert_without_data(text: bytes) -> bool:
-    """Whether *text* is an INSERT that leaves its data to the body: no SELECT, no source, no format."""
+    """Whether *text* is an INSERT that leaves its data, as VALUES, to the body."""
     if not is_insert(text):
         return False
     words = {token.lower() for kind, token, _, _ in _tokens(text) if kind == "word"}

@@ -1,8 +1,8 @@
 """Handles: raw access to the embedded engine for `ragotel serve`, many at a time.
 
 Pipeline: OTLP writer | ClickHouse HTTP interface -> [handles] -> tables and views
-The engine allows any number of handles on its one folder. A handle carries one statement at a time and
-its own settings; opening one takes less than a millisecond, so each statement gets a fresh one.
+The engine allows any number of handles on its one folder. A handle carries one statement at a time
+and its own settings; opening one takes less than a millisecond, so each statement gets a fresh one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from ragotel.errors import StoreError
 
 _CODE = re.compile(r"Code: (\d+)\. ?(.*)", re.DOTALL)
+_SETTINGS = "select name, value, changed from system.settings"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -56,7 +57,7 @@ class Engine:
         import chdb
 
         try:
-            handle = Handle(chdb.connect(self.folder))
+            handle = Handle(chdb.connect(self.folder)  # type: ignore[no-untyped-call])
         except Exception as error:
             raise _engine_error(error) from error
         try:
@@ -93,10 +94,7 @@ class Handle:
     def settings(self, names: Iterable[str]) -> dict[str, str | None]:
         """Values of the named settings; None where the default holds."""
         wanted = ", ".join(map(quoted, names))
-        columns = "name, value, changed"
-        text = self.query(
-            f"select {columns} from system.settings where name in ({wanted})", "JSONCompactEachRow"
-        )
+        text = self.query(f"{_SETTINGS} where name in ({wanted})", "JSONCompactEachRow")
         rows = (json.loads(line) for line in text.splitlines())
         return {name: value if changed else None for name, value, changed in rows}
 
@@ -116,7 +114,7 @@ class Handle:
         return str(self._connection._conn.classify_query(sql)["query_class"]).endswith("READ_ONLY")
 
     def query(self, sql: str, output_format: str = "TabSeparated") -> bytes:
-        """Run any statement; its whole output, in *output_format* unless the statement names one."""
+        """Run any statement; all its output, in *output_format* unless it names one itself."""
         started_ns = time.monotonic_ns()
         try:
             result = self._connection.query(sql, output_format)
@@ -148,7 +146,7 @@ class Handle:
             result.close()
 
     def insert(self, sql: str, input_format: str, chunks: Iterable[bytes]) -> Statistics:
-        """Run an INSERT (without FORMAT) over *chunks* of *input_format*; nothing is kept on error."""
+        """Run an INSERT (without FORMAT) over *chunks* of *input_format*."""
         started_ns = time.monotonic_ns()
         try:
             inserter = self._connection.send_insert(sql, input_format)
