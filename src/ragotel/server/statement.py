@@ -23,11 +23,13 @@ _AFTER_FORMAT = re.compile(rb"[ \t\r]*;?[ \t\r]*\n?")
 
 OUTSIDE = frozenset(
     b"""
-    azure azureblobstorage azureblobstoragecluster arrowflight cosn deltalake
-    deltalakeazure deltalakecluster deltalakelocal deltalakes3 executable executablepool
-    file filecluster fuzzquery gcs hdfs hdfscluster hudi hudicluster iceberg icebergazure
-    iceberghdfs iceberglocal icebergs3 jdbc kafka mongodb mysql nats odbc oss paimon
-    paimonlocal postgresql python rabbitmq redis remote remotesecure s3 s3cluster s3queue sqlite url urlcluster ytsaurus zookeeper library http https disk""".split()
+    azure azureblobstorage azureblobstoragecluster arrowflight cosn deltalake deltalakeazure
+    deltalakecluster deltalakelocal deltalakes3 executable executablepool file filecluster
+    fuzzquery gcs hdfs hdfscluster hudi hudicluster iceberg icebergazure iceberghdfs
+    iceberglocal icebergs3 jdbc kafka mongodb mysql nats odbc oss paimon paimonlocal
+    postgresql python rabbitmq redis remote remotesecure s3 s3cluster s3queue sqlite url
+    urlcluster ytsaurus zookeeper library http https disk
+    """.split()
 )
 """Table functions, engines and sources that reach files, programs or other hosts."""
 

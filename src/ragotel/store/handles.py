@@ -57,7 +57,7 @@ class Engine:
         import chdb
 
         try:
-            handle = Handle(chdb.connect(self.folder)  # type: ignore[no-untyped-call])
+            handle = Handle(chdb.connect(self.folder))  # type: ignore[no-untyped-call]
         except Exception as error:
             raise _engine_error(error) from error
         try:

@@ -208,9 +208,10 @@ def _scalar(kind: str, item: Any) -> Any:
 
 
 def _enum(value: Any, names: tuple[str, ...], by_name: dict[str, str]) -> str:
-    if isinstance(value, str) and not value.isdecimal():
+    if isinstance(value, str) and value and not value.isdecimal():
         return by_name.get(value, "")
-    number = int(value or 0) if isinstance(value, (int, str)) and len(str(value)) < 10 else -1
+    text = str(value or 0)
+    number = int(text) if text.isdecimal() and len(text) < 10 else -1
     return names[number] if 0 <= number < len(names) else ""
 
 
