@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from receiver import Receiver, Reply, http_receiver
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -53,7 +54,7 @@ def run(url: str, body: str, timeout_s: float = 60) -> int:
     ],
 )
 def test_end_of_a_process(receiver: Receiver, url: str, ending: str, status: int) -> None:
-    """However a process ends, short of SIGKILL, its last request arrives, and its status is kept."""
+    """However a process ends, short of SIGKILL, its last request arrives; its status is kept."""
     assert run(url, f"delivery.submit(FakeRequest(1))\n{ending}") == status
     assert receiver.counts() == {1: 1}
 

@@ -9,11 +9,11 @@ from typing import Any
 import grpc
 import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as pb
-from receiver import Receiver, Reply, grpc_receiver, http_receiver, wait_until
-from requests_to_deliver import FakeRequest
 
 from ragotel.delivery import Counters, Delivery, Tally
 from ragotel.settings import resolve_settings
+from receiver import Receiver, Reply, grpc_receiver, http_receiver, wait_until
+from requests_to_deliver import FakeRequest
 
 MIB = 1024 * 1024
 

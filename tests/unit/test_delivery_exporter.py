@@ -10,13 +10,13 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
-from requests_to_deliver import FakeRequest
 
 from ragotel.delivery import Counters, Delivery, Tally
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.over_exporter import ExporterTransport
 from ragotel.model import SpanData
 from ragotel.settings import resolve_settings
+from requests_to_deliver import FakeRequest
 
 
 class FakeExporter(SpanExporter):

@@ -28,7 +28,7 @@ class ExporterTransport:
     overhead_bytes = 0
 
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
-        assert settings.exporter is not None  # noqa: S101
+        assert settings.exporter is not None
         self._exporter: SpanExporter = settings.exporter
         self._resource = Resource(dict(envelope.resource))
         self._scope = InstrumentationScope(envelope.scope_name, envelope.scope_version)
