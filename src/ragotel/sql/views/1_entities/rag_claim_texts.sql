@@ -2,7 +2,7 @@
 -- grain:   one row per request × label × passage, with parallel arrays over candidates of known text
 -- reads:   rag_request_labels, rag_label_passages, rag_stages, rag_index_chunks, rag_index_lineage, rag_chunks
 -- A candidate is known by the hash of its text, else by its id at the index version that was searched; key is
--- that hash, else 'id:' and the chunk id. Where a label has ids only gold and sent candidates are read.
+-- that hash, else 'id:' and the chunk id. Where a label has ids only gold and sent candidates are read, or all where the sent list is not known.
 create or replace view rag_claim_texts as
 with
     matched as materialized (
@@ -15,7 +15,16 @@ with
         where notEmpty(claims)
     ),
     stage_rows as materialized (
-        select trace_id, request_id, stage, chunk_ids, candidate_shas, candidate_doc_ids
+        select
+            trace_id,
+            request_id,
+            stage,
+            chunk_ids,
+            candidate_shas,
+            candidate_doc_ids,
+            max(stage = 'assemble' and evidence in ('whole', 'empty')) over (
+                partition by trace_id, request_id
+            ) as has_sent_list
         from rag_stages final
         where
             (trace_id, request_id) in (select trace_id, request_id from matched)
@@ -47,6 +56,7 @@ with
             and (
                 not passages.has_ids
                 or stage_rows.stage = 'assemble'
+                or not stage_rows.has_sent_list
                 or has(passages.known_chunk_ids, one.1)
                 or has(passages.doc_ids, doc)
             ),

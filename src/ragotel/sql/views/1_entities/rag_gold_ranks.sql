@@ -1,8 +1,8 @@
 -- answers: at which rank did each stage have each gold passage?
 -- grain:   one row per request × label × gold passage × stage run
--- reads:   rag_request_labels, rag_label_passages, rag_claim_texts, rag_stages
+-- reads:   rag_request_labels, rag_label_passages, rag_claim_texts, rag_stages, rag_index_chunks
 -- By id where the label has ids, else by text. gold_rank is null where the list does not have it; is_absent is
--- true only where that is proven: a whole list and, by text, every text of it known.
+-- true only where that is proven: a whole list and, by text, every text of it known, by document every document.
 create or replace view rag_gold_ranks as
 with
     matched as materialized (
@@ -36,7 +36,6 @@ with
     stage_rows as (
         select
             *,
-            if(evidence = 'not_recorded' and outcome = 'error', 'empty', evidence) as list_evidence,
             arrayMap(
                 (id, sha) -> if(sha != '', sha, concat('id:', ifNull(id, ''))),
                 chunk_ids,
@@ -60,7 +59,7 @@ select
     stage_rows.stage_name as stage_name,
     stage_rows.index_name as index_name,
     stage_rows.index_version as index_version,
-    stage_rows.list_evidence as evidence,
+    stage_rows.evidence as evidence,
     stage_rows.candidate_count as candidate_count,
     toUInt32(
         if(
@@ -76,10 +75,19 @@ select
     ) as position,
     nullIf(position, 0) as gold_rank,
     position = 0
-    and stage_rows.list_evidence in ('whole', 'empty')
+    and stage_rows.evidence in ('whole', 'empty')
     and (
-        wanted.has_ids
-        or (wanted.has_claim and arrayAll(key -> has(wanted.known_keys, key), stage_rows.keys))
+        (wanted.has_ids and empty(wanted.doc_ids))
+        or (
+            wanted.has_ids
+            and arrayAll(
+                (id, doc) -> doc != ''
+                or ifNull(id, '') in (select chunk_id from rag_index_chunks where doc_id != ''),
+                stage_rows.chunk_ids,
+                stage_rows.candidate_doc_ids
+            )
+        )
+        or (not wanted.has_ids and wanted.has_claim and arrayAll(key -> has(wanted.known_keys, key), stage_rows.keys))
     ) as is_absent,
     stage_rows.scores[position] as gold_score,
     stage_rows.scores as scores,
@@ -133,7 +141,7 @@ select
     )::UInt32 as doc_rank,
     doc_position = 0
     and notEmpty(wanted.known_doc_ids)
-    and stage_rows.list_evidence in ('whole', 'empty')
+    and stage_rows.evidence in ('whole', 'empty')
     and arrayAll(doc -> doc != '', stage_rows.candidate_doc_ids) as is_document_absent
 from wanted
 inner join stage_rows

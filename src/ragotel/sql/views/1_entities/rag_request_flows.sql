@@ -5,7 +5,7 @@
 -- stages since the prompt before it. A list is final when no later stage took it in: a fuse takes all, another
 -- stage those of its own run (a run is a group of retrieves and what follows), or all where it took in more
 -- candidates than its run retrieved. A stage inside another list stage (a client call in a decorated function)
--- is that stage's inner working, not a list of its own.
+-- is that stage's inner working, not a list of its own. A stage that failed handed nothing on.
 create or replace view rag_request_flows as
 with
     gathered as (
@@ -30,7 +30,7 @@ with
                             stage,
                             stage_name,
                             outcome,
-                            if(evidence = 'not_recorded' and outcome = 'error', 'empty', evidence),
+                            evidence,
                             ifNull(candidate_count, 0),
                             in_count,
                             limit_count,
@@ -52,6 +52,7 @@ with
         select
             trace_id,
             request_id,
+            steps,
             arrayFilter(step -> step.stage = 'generate', steps) as generations,
             arrayFilter(step -> step.outcome in ('ok', 'stopped_early', ''), generations) as good_generations,
             if(empty(good_generations), generations, good_generations)[-1] as generation,
@@ -64,6 +65,7 @@ with
             prompts[-1] as prompt,
             arrayFilter(
                 step -> step.stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
+                and step.outcome not in ('error', 'cancelled')
                 and (empty(prompts) or step.started <= prompt.started),
                 steps
             ) as all_lists,
@@ -133,6 +135,7 @@ with
                 arrayEnumerate(outer_lists)
             ) as before_rerank,
             arrayFilter(step -> step.stage = 'retrieve', fed) as legs,
+            arrayFilter(step -> step.stage = 'retrieve', steps) as all_legs,
             arrayFilter(step -> step.stage != 'retrieve', fed) as later_stages
         from gathered
     )
@@ -167,8 +170,8 @@ select
         arrayFilter(step -> step.cut is not null, later_stages)[-1].cut,
         nullIf(largest_top_k, 0)
     ) as top_k,
-    arrayDistinct(arrayMap(step -> (step.index_name, step.index_version), legs)) as searched,
-    arrayExists(step -> step.outcome in ('error', 'cancelled'), legs)
+    arrayDistinct(arrayMap(step -> (step.index_name, step.index_version), all_legs)) as searched,
+    arrayExists(step -> step.outcome in ('error', 'cancelled') and step.stage in ('retrieve', 'rerank'), steps)
     or arrayExists(step -> step.stage = 'rerank' and step.effect = 'identity', fed) as degraded,
     arrayExists(
         step -> step.stage = 'rerank'

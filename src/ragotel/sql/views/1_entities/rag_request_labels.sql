@@ -2,13 +2,14 @@
 -- grain:   one row per request × label
 -- reads:   rag_requests, rag_labels, rag_grades, rag_complaints, rag_label_attachments
 -- First that holds: the label named on the request; a grade or complaint that names both; attached by a
--- person; the same normalised question. A reference may give the request id, the trace id or both.
+-- person; the same normalised question. The rule that holds for one label of a set keeps weaker ones of that
+-- set away. A reference may give the request id, the trace id or both.
 create or replace view rag_request_labels as
 with
     labels as (
-        select label_id, any(question_hash) as label_question_hash
+        select label_id, any(question_hash) as label_question_hash, any(label_set) as label_set
         from (
-            select label_id, question_hash
+            select label_id, question_hash, label_set
             from rag_labels
             order by loaded_at desc
             limit 1 by label_id
@@ -60,10 +61,16 @@ select
     argMin(how, (tier, how != 'grade')) as matched_by
 from (
     select
-        *,
-        min(tier) over (partition by trace_id, request_id) as best_tier
+        meetings.trace_id as trace_id,
+        meetings.request_id as request_id,
+        meetings.label_id as label_id,
+        meetings.tier as tier,
+        meetings.how as how,
+        min(meetings.tier) over (
+            partition by meetings.trace_id, meetings.request_id, labels.label_set
+        ) as best_tier
     from meetings
-    where label_id in (select label_id from labels)
+    inner join labels on labels.label_id = meetings.label_id
 )
 where tier = best_tier
 group by trace_id, request_id, label_id

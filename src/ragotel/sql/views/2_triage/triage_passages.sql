@@ -165,7 +165,7 @@ with
                 arraySum(tokens -> ifNull(tokens, 0), prompts.sent_tokens),
                 if(counts.evidence = 'empty', 0, null)
             ) as sent_tokens,
-            if(counts.evidence in ('whole', 'empty', 'truncated', 'off'), counts.candidate_count, null) as sent_count,
+            counts.candidate_count as sent_count,
             prompts.is_whole as prompt_is_whole,
             prompts.prompt_norm != '' as prompt_is_read,
             arrayExists(claim -> rag_contains(prompts.prompt_norm, claim), passages.claims) as claim_stands,
@@ -190,7 +190,10 @@ with
                 and probe.4 != '',
                 probes.found
             ) as usable_probes,
-            length(probes.found) > length(usable_probes) as has_unusable_probe,
+            arrayExists(
+                probe -> not has(arrayMap(pair -> pair.2, flows.searched), probe.4) or probe.4 = '',
+                probes.found
+            ) as has_unusable_probe,
             grades.grade as grade,
             grades.source as grade_source,
             ablations.label_id != '' as is_ablated,
@@ -246,19 +249,22 @@ with
             ) as later_steps,
             arrayFirst(step -> step.span = prompt_span_id and prompt_span_id != '', steps) as sent_step,
             arrayFilter(step -> step.stage != 'assemble', steps) as candidate_steps,
+            arrayFilter(step -> step.stage = 'retrieve', steps) as all_leg_steps,
             nullIf(arrayMin(step -> ifNull(step.rank, 4294967295), list_steps), 4294967295) as best_list_rank,
             if(empty(list_steps), null, best_list_rank) as gold_rank,
             nullIf(arrayMin(step -> ifNull(step.rank, 4294967295), leg_steps), 4294967295) as best_leg_rank_or_max,
+            nullIf(arrayMin(step -> ifNull(step.rank, 4294967295), all_leg_steps), 4294967295) as best_any_leg_rank,
+            if(empty(all_leg_steps), null, best_any_leg_rank) as any_leg_rank,
             if(empty(leg_steps), null, best_leg_rank_or_max) as leg_rank,
             arrayMin(probe -> ifNull(probe.3, 4294967295), usable_probes) as best_probe,
             if(empty(usable_probes) or best_probe = 4294967295, null, best_probe) as probe_rank,
-            if(notEmpty(usable_probes) and leg_rank is null, probe_rank, coalesce(probe_rank, leg_rank)) as deep_rank,
+            coalesce(probe_rank, any_leg_rank) as deep_rank,
             multiIf(
                 not has_claim or not prompt_is_read, null,
                 claim_stands, 1,
                 prompt_is_whole, 0,
                 null
-            )::Nullable(UInt8) as text_in_prompt,
+            )::Nullable(UInt8) as claim_in_prompt,
             multiIf(
                 not has_ids, null,
                 sent_step.rank is not null, 1,
@@ -266,7 +272,7 @@ with
                 null
             )::Nullable(UInt8) as id_in_prompt,
             multiIf(
-                text_in_prompt is not null, text_in_prompt,
+                claim_in_prompt is not null, claim_in_prompt,
                 has_ids and has_claim and sent_step.is_hash_proof, 1,
                 not has_ids and sent_step.is_stated_untrimmed, 1,
                 not has_ids and has_claim and sent_step.is_absent, 0,
@@ -276,25 +282,25 @@ with
             )::Nullable(UInt8) as in_prompt,
             multiIf(
                 in_prompt is null, '',
-                text_in_prompt is not null, 'text',
+                claim_in_prompt is not null, 'text',
                 has_ids and has_claim and sent_step.is_hash_proof, 'hash',
                 not has_ids, 'hash',
                 'id'
             ) as decided_by,
+            if(decided_by in ('text', 'hash'), in_prompt, null) as text_in_prompt,
             multiIf(
                 gold_rank is not null, 1,
                 has_ids and (sent_step.rank is not null or sent_step.is_dropped), 1,
                 notEmpty(list_steps) and arrayAll(step -> step.is_absent, list_steps), 0,
-                not has_ids and text_in_prompt = 1, 1,
-                not lists_are_recorded and text_in_prompt = 1, 1,
+                text_in_prompt = 1, 1,
                 null
             )::Nullable(UInt8) as in_ranked_list,
             multiIf(
                 not has_gold, null,
                 arrayExists(step -> step.rank is not null or step.is_dropped, steps), 1,
-                in_ranked_list = 1, 1,
                 probe_rank is not null, 1,
                 in_manifest is not null, in_manifest,
+                in_ranked_list = 1, 1,
                 null
             )::Nullable(UInt8) as in_index
         from gathered
@@ -406,8 +412,9 @@ select
         bucket = 'unknown', 'unknown',
         not has_ids, 'prompt-assembly',
         id_in_prompt = 0, 'prompt-assembly',
-        arrayExists(step -> step.text_states_claim, steps), 'prompt-assembly',
+        id_in_prompt = 1 and sent_step.text_states_claim, 'prompt-assembly',
         id_in_prompt = 1 and sent_step.text_is_known, 'chunking',
+        id_in_prompt is null and arrayExists(step -> step.text_states_claim, steps), 'prompt-assembly',
         'unknown'
     ) as attribution,
     loss_stage,
@@ -452,7 +459,13 @@ select
     if(sent_step.rank is null, null, sent_step.is_trimmed)::Nullable(Bool) as trimmed,
     if(
         has_ids and in_ranked_list = 0 and text_in_prompt = 1,
-        sent_step.other_chunk_id,
+        nullIf(
+            arrayFirst(
+                id -> id != '',
+                arrayConcat([sent_step.other_chunk_id], arrayMap(step -> step.other_chunk_id, list_steps))
+            ),
+            ''
+        ),
         null
     )::Nullable(String) as via_other_chunk,
     toBool(degraded) as degraded,
@@ -484,7 +497,7 @@ select
         bucket = 'retrieval_miss', 'The gold passage is in the index but not in the list handed to the prompt.',
         bucket = 'context_problem' and id_in_prompt = 0,
         concat('The gold passage was ranked', if(gold_rank is null, '', concat(' ', toString(gold_rank))), ' but not sent', if(sent_step.reason is null, '', concat(' (', sent_step.reason, if(sent_step.is_inferred, ', inferred', ''), ')')), if(sent_tokens is null or budget_tokens is null, '.', concat(': ', toString(sent_tokens), ' of ', toString(budget_tokens), ' budget tokens were taken by what was sent.'))),
-        bucket = 'context_problem' and id_in_prompt = 1 and arrayExists(step -> step.text_states_claim, steps), 'The gold passage was sent, but the part that states the claim was trimmed away.',
+        bucket = 'context_problem' and id_in_prompt = 1 and sent_step.text_states_claim, 'The gold passage was sent, but the part that states the claim was trimmed away.',
         bucket = 'context_problem' and id_in_prompt = 1 and sent_step.text_is_known, 'The gold chunk was sent whole, but its own text does not state the claim: the chunker split it.',
         bucket = 'context_problem', concat('The gold passage was ranked', if(gold_rank is null, '', concat(' ', toString(gold_rank))), ' but its claim does not stand in the prompt.'),
         bucket = 'generation_error', concat('The claim stood in the prompt', if(sent_step.rank is null, '', concat(' (passage ', toString(sent_step.rank), ' of ', ifNull(toString(sent_count), '?'), ')')), ' and the answer was graded ', grade, '.'),
