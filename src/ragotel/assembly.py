@@ -1,0 +1,252 @@
+"""Assembly: what the prompt's span says: the exact string, what was sent, what was dropped.
+
+Pipeline: recorder -> encoding (on the worker's thread) -> [assembly] -> span attributes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ragotel import attributes as at
+from ragotel import faults
+from ragotel.chunks import ChunkBook
+from ragotel.columns import Candidates
+from ragotel.fields import to_count
+from ragotel.lists import distinct, settle
+from ragotel.model import AttributeValue
+from ragotel.pacing import Pace
+from ragotel.record import Stage
+from ragotel.survivors import Survivor, find_survivors
+from ragotel.text import repair
+
+CHARS_PER_TOKEN = 4
+_NUMBERS = re.compile(r"\d+")
+
+Attributes = dict[str, AttributeValue]
+
+
+class Assembled:
+    """The passages of one prompt: sent in prompt order, dropped with reasons."""
+
+    __slots__ = ("dropped", "in_count", "rows", "survivors", "texts")
+
+    def __init__(self, in_count: int) -> None:
+        self.in_count = in_count
+        self.rows: list[dict[str, Any]] | None = None
+        """None: it could not be told which passages were sent."""
+        self.dropped: list[dict[str, Any]] = []
+        self.survivors: list[Survivor] = []
+        self.texts: list[str | None] = []
+
+
+def assemble(stage: Stage, book: ChunkBook, pace: Pace) -> Assembled:
+    """Find what was sent: as the service said, else by the texts in the prompt."""
+    inputs = stage.inputs or []
+    for found in inputs:
+        settle(found, book)
+    places = distinct(inputs)
+    assembled = Assembled(len(places))
+    entries = list(places.values())
+    assembled.texts = [found.texts[rank] for found, rank in entries]
+    if stage.sent is not None:
+        _as_told(stage, assembled, entries, book, pace)
+    elif stage.prompt is not None and any(assembled.texts):
+        _as_found(stage, assembled, entries, book, pace)
+    elif stage.prompt is not None and not entries and inputs:
+        assembled.rows = []
+    return assembled
+
+
+def _as_found(
+    stage: Stage,
+    assembled: Assembled,
+    entries: list[tuple[Candidates, int]],
+    book: ChunkBook,
+    pace: Pace,
+) -> None:
+    survivors, unknown = find_survivors(stage.prompt or "", assembled.texts, pace)
+    assembled.survivors = survivors
+    assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
+    sent = {s.rank for s in survivors}
+    sent_texts = {assembled.texts[rank] for rank in sent}
+    for rank, (found, place) in enumerate(entries):
+        if rank not in sent and rank not in unknown:
+            is_twin = assembled.texts[rank] in sent_texts
+            reason = "dedupe" if is_twin else reason_for(stage)
+            _drop(assembled, found, place, reason)
+
+
+def _as_told(
+    stage: Stage,
+    assembled: Assembled,
+    entries: list[tuple[Candidates, int]],
+    book: ChunkBook,
+    pace: Pace,
+) -> None:
+    """Take the service's own list of what it used; the prompt still tells how much of each."""
+    told = stage.sent
+    if told is None:
+        return
+    settle(told, book, stage.inputs or ())
+    kept: dict[int, int] = {}
+    if stage.prompt is not None and any(told.texts):
+        survivors, _ = find_survivors(stage.prompt, told.texts, pace)
+        kept = {s.rank: s.kept_chars for s in survivors}
+        assembled.survivors, assembled.texts = survivors, list(told.texts)
+    keys = told.keys or []
+    by_key = {(f.keys or [])[r]: (f, r) for f, r in entries}
+    assembled.rows = [
+        _row(stage, *by_key.get(key, (told, rank)), kept.get(rank), book)
+        for rank, key in enumerate(keys)
+    ]
+    used = set(keys)
+    for found, place in entries:
+        if (found.keys or [])[place] not in used:
+            _drop(assembled, found, place, reason_for(stage))
+
+
+def reason_for(stage: Stage) -> str:
+    """Name why a passage was not sent: the budget if there is one, else we do not know."""
+    has_budget = at.BUDGET_TOKENS in stage.spec.static or (
+        stage.values is not None and at.BUDGET_TOKENS in stage.values
+    )
+    return "budget" if has_budget else "other"
+
+
+def _drop(assembled: Assembled, found: Candidates, place: int, reason: str) -> None:
+    key = (found.keys or [])[place]
+    assembled.dropped.append({"id": key, "reason": reason, "inferred": True})
+
+
+def _row(
+    stage: Stage, found: Candidates, rank: int, kept_chars: int | None, book: ChunkBook
+) -> dict[str, Any]:
+    """Describe one passage that was sent; *kept_chars* stands only where it was trimmed."""
+    from ragotel.lists import finite_scores
+
+    text = found.texts[rank]
+    score = finite_scores((found.scores[rank],))[0][0]
+    row: dict[str, Any] = {"id": (found.keys or [])[rank], "score": score}
+    if text:
+        row["sha"] = book.sha(text)
+        row["chars"] = len(text)
+        if kept_chars is not None and kept_chars < len(text):
+            row["kept_chars"] = kept_chars
+    tokens = _tokens_of(stage, found, rank, text, kept_chars)
+    if tokens is not None:
+        row["tokens"] = tokens
+    for field in ("doc_id", "doc_version", "leg"):
+        value = (found.extras.get(field) or {rank: None})[rank]
+        if value is not None:
+            row[field] = str(value)[:512]
+    superseded = (found.extras.get("superseded") or {rank: None})[rank]
+    if superseded is not None:
+        row["superseded"] = bool(superseded)
+    return row
+
+
+def _tokens_of(
+    stage: Stage, found: Candidates, rank: int, text: str | None, kept_chars: int | None
+) -> int | None:
+    column = found.extras.get("tokens")
+    reported = to_count(column[rank]) if column else None
+    if reported is not None:
+        return reported
+    if not text:
+        return None
+    kept = text if kept_chars is None else text[:kept_chars]
+    count = stage.spec.options.get("count_tokens")
+    if callable(count):
+        try:
+            return to_count(count(kept))
+        except Exception:
+            stage.faults += 1
+            faults.note("count tokens")
+    return -(-len(kept) // CHARS_PER_TOKEN)
+
+
+def describe_prompt(stage: Stage, assembled: Assembled, query: str | None) -> Attributes:
+    """Measure the prompt: hash, length, tokens, and the template's version."""
+    prompt = stage.prompt
+    made: Attributes = {}
+    if prompt is None:
+        return made
+    made[at.PROMPT_SHA256] = hashlib.sha256(repair(prompt).encode()).hexdigest()
+    made[at.PROMPT_CHARS] = len(prompt)
+    _count_prompt(stage, prompt, made)
+    _version(stage, prompt, assembled, query, made)
+    return made
+
+
+def _count_prompt(stage: Stage, prompt: str, made: Attributes) -> None:
+    values = stage.values or {}
+    reported = to_count(values.get(at.PROMPT_TOKENS))
+    count = stage.spec.options.get("count_tokens")
+    if reported is not None:
+        made[at.PROMPT_TOKENS], made[at.PROMPT_TOKENS_SOURCE] = reported, "reported"
+        return
+    if callable(count):
+        try:
+            made[at.PROMPT_TOKENS], made[at.PROMPT_TOKENS_SOURCE] = int(count(prompt)), "counted"
+            return
+        except Exception:
+            stage.faults += 1
+            faults.note("count tokens")
+    made[at.PROMPT_TOKENS] = -(-len(prompt) // CHARS_PER_TOKEN)
+    made[at.PROMPT_TOKENS_SOURCE] = "estimated"
+
+
+def _version(
+    stage: Stage, prompt: str, assembled: Assembled, query: str | None, made: Attributes
+) -> None:
+    values = stage.values or {}
+    if at.PROMPT_VERSION in values or at.PROMPT_VERSION in stage.spec.static:
+        made[at.PROMPT_VERSION_SOURCE] = "given"
+        return
+    template = values.get("template_text", stage.spec.options.get("template_text"))
+    if isinstance(template, str):
+        made[at.PROMPT_VERSION] = _short_hash(template)
+        made[at.PROMPT_VERSION_SOURCE] = "template"
+        return
+    skeleton = skeleton_of(prompt, assembled.survivors, assembled.rows, query)
+    if skeleton is not None:
+        made[at.PROMPT_VERSION] = _short_hash(skeleton)
+        made[at.PROMPT_VERSION_SOURCE] = "skeleton"
+
+
+def skeleton_of(
+    prompt: str,
+    survivors: Sequence[Survivor],
+    sent: list[dict[str, Any]] | None,
+    query: str | None,
+) -> str | None:
+    """Keep what is the template's own: the prompt before and after its passages.
+
+    Without the question, and with numbers made equal, so that a date does not make a version. None
+    where the passages cannot be cut out.
+    """
+    if sent is None or (sent and not survivors):
+        return None
+    if survivors:
+        start = min(s.start for s in survivors)
+        end = max(s.end for s in survivors)
+        head, tail = _without_heading(prompt[:start]), prompt[end:]
+    else:
+        head, tail = prompt, ""
+    skeleton = f"{head}\0{tail}"
+    if query and len(query) > 1:
+        skeleton = skeleton.replace(query, "\1")
+    return _NUMBERS.sub("0", " ".join(skeleton.split()))
+
+
+def _without_heading(head: str) -> str:
+    """Drop the line that introduces the first passage: it names a source, not the template."""
+    lines = head.rstrip().split("\n")
+    return "\n".join(lines[:-1]) if len(lines) > 1 else head
+
+
+def _short_hash(text: str) -> str:
+    return "sha256:" + hashlib.sha256(repair(text).encode()).hexdigest()[:16]

@@ -1,0 +1,322 @@
+"""Encoding: finished stages become spans with scalar attributes; on the worker's thread.
+
+Pipeline: recorder -> delivery's worker -> [encoding] -> OTLP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ragotel import attributes as at
+from ragotel import clock, faults
+from ragotel.assembly import Attributes, assemble, describe_prompt
+from ragotel.chunks import ChunkBook
+from ragotel.columns import Candidates
+from ragotel.fields import to_count, to_id
+from ragotel.lists import distinct, dump, finite_scores, list_json, settle, shas_of
+from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
+from ragotel.pacing import Pace
+from ragotel.privacy import FULL, Privacy, bounded
+from ragotel.record import ERROR, Stage, Trace
+from ragotel.settings import Settings
+from ragotel.spec import ASSEMBLE, FILTER, FUSE, GENERATE, RANKINGS, REQUEST, RERANK, RETRIEVE
+
+_INFERRED = {"fuse": "limit", "rerank": "top_n", "blend": "limit"}
+_INT_KEYS = frozenset(
+    (at.TOP_K, at.LIMIT, at.FILTER_EXCLUDED, at.RERANK_WINDOW, at.BUDGET_TOKENS,
+     at.DOCS_LISTED, at.DOCS_PARSED, at.DOCS_EMPTY, at.CHUNKS_WRITTEN, at.CHUNKS_DELETED,
+     at.INPUT_TOKENS, at.OUTPUT_TOKENS)
+)  # fmt: skip
+_FLOAT_KEYS = frozenset((at.TEMPERATURE, at.MEAN_CHARS_PER_DOC))
+_LIST_KEYS = frozenset((at.TAGS, at.FINISH_REASONS, at.CITATIONS))
+_MAX_LISTED = 1000
+
+
+class Encoder:
+    """Turns the records of one process into spans; used by one thread at a time."""
+
+    def __init__(self, privacy: Privacy, max_candidates: int) -> None:
+        self.privacy = privacy
+        self.max_candidates = max_candidates
+        self.chunks = ChunkBook()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Encoder:
+        privacy = Privacy(settings.content_mode, settings.max_text_chars)
+        return cls(privacy, settings.max_candidates)
+
+    def encode_trace(self, trace: Trace) -> Iterator[SpanData]:
+        """Encode what has ended, in the order of ending; each step is one span."""
+        stages = []
+        while trace.finished:
+            try:
+                stages.append(trace.finished.popleft())
+            except IndexError:
+                break
+        self._withhold(trace, stages)
+        for stage in stages:
+            yield self.encode_stage(stage)
+
+    def _withhold(self, trace: Trace, stages: list[Stage]) -> None:
+        """Learn which texts the user had no right to see, before any text is sent."""
+        for stage in stages:
+            try:
+                if stage.kind == FILTER or stage.dropped:
+                    trace.withheld |= self._forbidden(stage)
+            except Exception:
+                stage.faults += 1
+                faults.note("withhold the texts of a permission filter")
+
+    def _forbidden(self, stage: Stage) -> set[str]:
+        lists = list(stage.inputs or ())
+        if stage.output is not None:
+            lists.append(stage.output)
+        for found in lists:
+            settle(found, self.chunks)
+        reasons = {entry["id"]: entry["reason"] for entry in self._dropped(stage)}
+        return {
+            self.chunks.sha(text)
+            for found in lists
+            for key, text in zip(found.keys or (), found.texts, strict=True)
+            if text and reasons.get(key) == "permission"
+        }
+
+    def encode_stage(self, stage: Stage) -> SpanData:
+        """Encode one stage; a part that fails is counted on the span and left out."""
+        made: Attributes = dict(stage.spec.static)
+        made[at.STAGE_NAME] = bounded(stage.name or stage.spec.name)
+        made[at.OUTCOME] = stage.outcome or "ok"
+        request_id = stage.trace.request_id
+        if request_id is not None:
+            made[at.REQUEST_ID] = request_id
+        if stage.is_late:
+            made[at.LATE] = True
+        if stage.error_type is not None:
+            made[at.ERROR_TYPE] = bounded(stage.error_type, 200)
+        pace = Pace()
+        for part, encode in self._parts(stage, pace):
+            try:
+                encode(stage, made)
+            except Exception:
+                stage.faults += 1
+                faults.note(f"encode the {part} of {stage.kind}")
+        if stage.faults:
+            made[at.CAPTURE_ERRORS] = stage.faults
+        return self._span(stage, made)
+
+    def _parts(self, stage: Stage, pace: Pace) -> list[tuple[str, Any]]:
+        parts: list[tuple[str, Any]] = [("values", self._put_values)]
+        if stage.kind == ASSEMBLE:
+            parts.append(("prompt", lambda s, m: self._put_prompt(s, m, pace)))
+        elif stage.kind == GENERATE:
+            parts.append(("reply", self._put_reply))
+        elif stage.kind == REQUEST:
+            parts.append(("question and answer", self._put_request))
+        else:
+            parts.append(("list", self._put_list))
+        return parts
+
+    def _span(self, stage: Stage, made: Attributes) -> SpanData:
+        trace = stage.trace
+        parent = stage.parent
+        parent_id = span_id_of(parent) if parent is not None else trace.foreign_parent_id
+        is_error = stage.outcome == ERROR
+        return SpanData(
+            trace_id=trace.trace_id,
+            span_id=span_id_of(stage),
+            parent_span_id=parent_id,
+            name=_name(stage, made),
+            kind=stage.spec.otlp_kind,
+            start_ns=stage.start_ns + trace.offset_ns,
+            end_ns=max(stage.end_ns, stage.start_ns) + trace.offset_ns,
+            attributes=made,
+            status_code=STATUS_ERROR if is_error else STATUS_UNSET,
+            status_message=(stage.error_type or "") if is_error else "",
+        )
+
+    def _put_values(self, stage: Stage, made: Attributes) -> None:
+        for source in (stage.values, stage.reply):
+            for key, value in (source or {}).items():
+                if "." in key and not (source is stage.reply and key in made):
+                    _put(made, key, value)
+
+    def _put_text(self, made: Attributes, key: str, text: str) -> None:
+        """Put one text as far as it may leave, and say what became of it."""
+        kept = self.privacy.keep(text)
+        if kept.text is not None:
+            made[key] = kept.text
+        if kept.was_repaired:
+            made[at.TEXT_REPAIRED] = True
+        if made.get(at.CONTENT_MODE) in (None, FULL):
+            made[at.CONTENT_MODE] = kept.mode
+
+    def _put_request(self, stage: Stage, made: Attributes) -> None:
+        if isinstance(stage.query, str):
+            self._put_text(made, at.QUERY, stage.query)
+        answer = _answer(stage)
+        if answer is not None:
+            self._put_text(made, at.ANSWER, answer)
+            made[at.ANSWER_CHARS] = len(answer)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+
+    def _put_list(self, stage: Stage, made: Attributes) -> None:
+        if stage.kind == RETRIEVE and isinstance(stage.query, str):
+            self._put_text(made, at.RETRIEVAL_QUERY, stage.query)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+        inputs = stage.inputs or []
+        for found in inputs:
+            settle(found, self.chunks)
+        if stage.inputs is not None:
+            made[at.IN_COUNT] = len(distinct(inputs))
+        output = stage.output
+        if output is not None:
+            settle(output, self.chunks, inputs)
+            shas = shas_of(output, self.chunks)
+            key = at.DOCUMENTS if stage.kind == RETRIEVE else at.CANDIDATES
+            made[key] = list_json(output, shas, self.max_candidates)
+            made[at.COUNT] = len(output)
+            if output.higher_is_better is not None:
+                made.setdefault(at.HIGHER_IS_BETTER, output.higher_is_better)
+            self._put_chunks(stage, made, output, shas)
+        dropped = self._dropped(stage)
+        if dropped:
+            made[at.DROPPED] = dump(dropped[:_MAX_LISTED])
+        if stage.kind == RERANK and output is not None and inputs:
+            is_same = _is_identity(inputs, output)
+            made[at.RERANK_EFFECT] = "identity" if is_same else "reordered"
+
+    def _put_chunks(
+        self, stage: Stage, made: Attributes, found: Candidates, shas: list[str | None]
+    ) -> None:
+        if not self.privacy.keeps_text:
+            return
+        new = self.chunks.take_new(shas, found.texts, stage.trace.withheld)
+        if new:
+            made[at.CHUNKS] = dump(new)
+
+    def _put_prompt(self, stage: Stage, made: Attributes, pace: Pace) -> None:
+        inputs = stage.inputs or []
+        assembled = assemble(stage, self.chunks, pace)
+        query = stage.trace.root.query if stage.trace.root is not None else None
+        made.update(describe_prompt(stage, assembled, query if isinstance(query, str) else None))
+        if stage.prompt is not None:
+            self._put_text(made, at.PROMPT_TEXT, stage.prompt)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+        if inputs:
+            made[at.IN_COUNT] = assembled.in_count
+        if assembled.rows is not None:
+            made[at.CANDIDATES] = dump(assembled.rows[: self.max_candidates])
+            made[at.COUNT] = len(assembled.rows)
+        dropped = _told_first(stage, assembled.dropped)
+        if dropped:
+            made[at.DROPPED] = dump(dropped[:_MAX_LISTED])
+        for found in inputs:
+            self._put_chunks_once(stage, made, found)
+
+    def _put_chunks_once(self, stage: Stage, made: Attributes, found: Candidates) -> None:
+        if at.CHUNKS not in made:
+            self._put_chunks(stage, made, found, shas_of(found, self.chunks))
+
+    def _put_reply(self, stage: Stage, made: Attributes) -> None:
+        if stage.first_chunk_ns:
+            made[at.TIME_TO_FIRST_TOKEN] = (stage.first_chunk_ns - stage.start_ns) / 1e6
+
+    def _dropped(self, stage: Stage) -> list[dict[str, Any]]:
+        """Name what went in and not out; what the service said itself comes first."""
+        inferred: list[dict[str, Any]] = []
+        if stage.kind in RANKINGS and stage.output is not None and stage.inputs:
+            reason = _INFERRED.get(stage.kind) or stage.spec.options.get("reason") or "other"
+            kept = set(stage.output.keys or ())
+            for key in distinct(stage.inputs):
+                if key not in kept and isinstance(key, str):
+                    inferred.append({"id": key, "reason": str(reason), "inferred": True})
+        return _told_first(stage, inferred)
+
+
+def _told_first(stage: Stage, inferred: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not stage.dropped:
+        return inferred
+    told = []
+    for value, reason in stage.dropped:
+        key = to_id(value)
+        entry = {"id": None if key is None else bounded(key), "reason": bounded(str(reason), 64)}
+        told.append({**entry, "inferred": False})
+    named = {entry["id"] for entry in told}
+    return told + [entry for entry in inferred if entry["id"] not in named]
+
+
+def _is_identity(inputs: list[Candidates], output: Candidates) -> bool:
+    """Tell a reranker that only passed its input through: same order, same scores."""
+    if len(inputs) != 1:
+        return False
+    before = inputs[0]
+    if list(before.keys or ()) != list(output.keys or ()):
+        return False
+    return list(finite_scores(before.scores)[0]) == list(finite_scores(output.scores)[0])
+
+
+def _answer(stage: Stage) -> str | None:
+    if stage.answer is not None:
+        return stage.answer
+    if stage.parts is None:
+        return None
+    return "".join(part for part in stage.parts if isinstance(part, str))
+
+
+def _name(stage: Stage, made: Attributes) -> str:
+    if stage.kind == RETRIEVE:
+        return f"retrieval {made.get(at.DATA_SOURCE, '')}".strip()
+    if stage.kind == GENERATE:
+        return f"chat {made.get(at.REQUEST_MODEL, '')}".strip()
+    return f"rag.{stage.kind}"
+
+
+def span_id_of(stage: Stage) -> int:
+    """Give the stage its id when it is first asked for; only the worker asks."""
+    if not stage.span_id:
+        stage.span_id = clock.new_id(64)
+    return stage.span_id
+
+
+def _put(made: Attributes, key: str, value: Any) -> None:
+    """Cast one value to what its attribute holds; what cannot be cast is left out."""
+    if key in _LIST_KEYS:
+        made[key] = dump(_strings(value))
+    elif key in _INT_KEYS:
+        count = to_count(value)
+        if count is not None:
+            made[key] = count
+    elif key in _FLOAT_KEYS:
+        number = finite_scores((value,))[0][0]
+        if number is not None:
+            made[key] = number
+    elif isinstance(value, (str, bool)):
+        made[key] = bounded(value) if isinstance(value, str) else value
+    elif isinstance(value, (int, float)):
+        made[key] = str(value)
+    elif value is not None:
+        text = dump(_plain(value)) if isinstance(value, (dict, list, tuple)) else str(value)
+        made[key] = bounded(text)
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [bounded(f"{key}:{item}") for key, item in list(value.items())[:_MAX_LISTED]]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [bounded(str(item)) for item in list(value)[:_MAX_LISTED] if item is not None]
+    return [bounded(str(value))]
+
+
+def _plain(value: Any) -> Any:
+    """Reduce a filter to JSON: whatever is neither text nor number becomes its type's name."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in list(value.items())[:_MAX_LISTED]}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in list(value)[:_MAX_LISTED]]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return type(value).__name__
+
+
+__all__ = ["FUSE", "Encoder", "span_id_of"]

@@ -1,0 +1,78 @@
+"""Prompts: the text of what a prompt builder returned, in whichever form the model takes it.
+
+Pipeline: decorators -> recorder -> [prompts] -> encoding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragotel import faults
+from ragotel.spec import Spec
+
+_PROMPT_NAMES = ("prompt", "text", "messages", "content", "input", "contents")
+_USED_NAMES = ("used", "sent", "passages", "sources", "documents", "context_documents", "chunks")
+
+
+def text_of_prompt(result: Any, depth: int = 0) -> str | None:
+    """Read the prompt: a string, messages, ``(prompt, ...)``, or an object with one of these."""
+    if isinstance(result, str):
+        return result
+    if result is None or depth > 3:
+        return None
+    if isinstance(result, tuple):
+        texts = [text for text in (text_of_prompt(p, depth + 1) for p in result) if text]
+        return texts[0] if texts else None
+    if isinstance(result, list):
+        return _text_of_messages(result, depth)
+    if isinstance(result, Mapping):
+        return _text_of_parts(result, depth)
+    if callable(to_string := getattr(result, "to_string", None)) and hasattr(result, "to_messages"):
+        text = to_string()
+        return text if isinstance(text, str) else None
+    return _text_of_parts(getattr(result, "__dict__", {}), depth)
+
+
+def _text_of_parts(parts: Mapping[Any, Any], depth: int) -> str | None:
+    for name in _PROMPT_NAMES:
+        if name in parts:
+            text = text_of_prompt(parts[name], depth + 1)
+            if text is not None:
+                return text
+    return None
+
+
+def _text_of_messages(messages: list[Any], depth: int) -> str | None:
+    """Join the contents of chat messages with a blank line; pictures and tools are left out."""
+    texts = []
+    for message in messages:
+        text = message if isinstance(message, str) else text_of_prompt(message, depth + 1)
+        if text is not None:
+            texts.append(text)
+    return "\n\n".join(texts) if texts else None
+
+
+def used_in(spec: Spec, result: Any) -> Any:
+    """Find the passages that the prompt builder says it used; None where it says nothing."""
+    ask = spec.options.get("used")
+    if callable(ask):
+        try:
+            return ask(result)
+        except Exception:
+            faults.note("ask for the passages used")
+            return None
+    if isinstance(result, tuple):
+        return next((part for part in result if _is_list_of_passages(part)), None)
+    if isinstance(result, Mapping):
+        return next((result[n] for n in _USED_NAMES if isinstance(result.get(n), list)), None)
+    if isinstance(result, (str, list)):
+        return None
+    parts = getattr(result, "__dict__", {})
+    return next((parts[n] for n in _USED_NAMES if isinstance(parts.get(n), list)), None)
+
+
+def _is_list_of_passages(part: Any) -> bool:
+    if not isinstance(part, list):
+        return False
+    return not part or not (isinstance(part[0], Mapping) and "role" in part[0])

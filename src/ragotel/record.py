@@ -1,0 +1,151 @@
+"""Record: what is kept of a running request: references, times and copies of ids and scores.
+
+Pipeline: decorators -> recorder -> [record] -> encoding (on the worker's thread)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ragotel import clock
+from ragotel.columns import Candidates
+
+if TYPE_CHECKING:
+    from ragotel.encoding import Encoder
+    from ragotel.model import SpanData
+    from ragotel.spec import Spec
+
+OK, ERROR, CANCELLED = "ok", "error", "cancelled"
+STOPPED_EARLY, ABANDONED = "stopped_early", "abandoned"
+
+_SPAN_BYTES = 600
+_CANDIDATE_BYTES = 120
+
+
+class Trace:
+    """One request, or one stage outside of any, with all that happened inside.
+
+    Stages may end on any thread: `finished` is a queue that each appends to. Once the trace is
+    closed, a stage that ends late hands itself to the delivery.
+    """
+
+    __slots__ = (
+        "finished", "foreign_parent_id", "frontier", "is_closed", "offset_ns", "request_number",
+        "root", "seen", "size_bytes", "span_count", "trace_id", "withheld",
+    )  # fmt: skip
+
+    def __init__(self, trace_id: int, foreign_parent_id: int, request_number: int) -> None:
+        self.trace_id = trace_id
+        self.foreign_parent_id = foreign_parent_id
+        """Span of the application's own trace; 0: none."""
+        self.request_number = request_number
+        """0: a stage outside of any request."""
+        self.offset_ns = clock.wall_ns() - clock.tick_ns()
+        self.root: Stage | None = None
+        self.finished: deque[Stage] = deque()
+        self.is_closed = False
+        self.seen: dict[int, Candidates] = {}
+        """Lists that stages returned, by identity of the service's own object."""
+        self.frontier: list[Candidates] = []
+        """Lists that no later stage has taken yet."""
+        self.size_bytes = 0
+        self.span_count = 0
+        self.withheld: frozenset[str] = frozenset()
+        """Hashes of texts that a permission filter dropped; known once encoded."""
+
+    @property
+    def request_id(self) -> str | None:
+        return f"{self.request_number:016x}" if self.request_number else None
+
+    def keep(self, found: Candidates) -> None:
+        """Remember a list that a stage returned."""
+        self.size_bytes += len(found) * _CANDIDATE_BYTES
+        if not found.shared_texts:
+            self.size_bytes += text_chars(found.texts)
+        self.frontier.append(found)
+        if found.source is not None:
+            self.seen[id(found.source)] = found
+
+    def close(self) -> None:
+        """Let go of the service's objects; what ends from now on is late."""
+        self.is_closed = True
+        for found in self.seen.values():
+            found.forget()
+        self.seen = {}
+        self.frontier = []
+
+
+def text_chars(texts: list[Any]) -> int:
+    """Count the characters of a column of texts, which may have gaps."""
+    try:
+        return sum(map(len, texts))
+    except TypeError:
+        return sum(len(text) for text in texts if isinstance(text, str))
+
+
+class Stage:
+    """One step of a request while it runs, and its record afterwards."""
+
+    __slots__ = (
+        "answer", "dropped", "end_ns", "error_type", "faults", "first_chunk_ns", "ingest",
+        "inputs", "is_late", "kind", "name", "outcome", "output", "parent", "parts", "prompt",
+        "query", "reply", "sent", "span_id", "spec", "start_ns", "trace", "used", "values",
+    )  # fmt: skip
+
+    def __init__(self, spec: Spec, trace: Trace, parent: Stage | None) -> None:
+        self.spec = spec
+        self.kind = spec.kind
+        self.name: str | None = None
+        self.trace = trace
+        self.parent = parent
+        self.span_id = 0
+        self.outcome: str | None = None
+        """None: still running."""
+        self.error_type: str | None = None
+        self.values: dict[str, Any] | None = None
+        """Attributes that only this run has, as found; cast when encoded."""
+        self.query: Any = None
+        self.inputs: list[Candidates] | None = None
+        self.output: Candidates | None = None
+        self.dropped: list[tuple[Any, str]] | None = None
+        """Ids and reasons that the service itself named."""
+        self.prompt: str | None = None
+        self.sent: Candidates | None = None
+        """The passages that the service says it sent, in prompt order."""
+        self.used = False
+        self.answer: str | None = None
+        self.parts: list[Any] | None = None
+        """Chunks of a stream, joined when encoded."""
+        self.reply: Any = None
+        """What is known of a model's reply: usage, finish reasons, citations."""
+        self.ingest: dict[str, Any] | None = None
+        self.first_chunk_ns = 0
+        self.faults = 0
+        self.is_late = False
+        self.end_ns = 0
+        self.start_ns = clock.tick_ns()
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep one attribute of this run."""
+        if self.values is None:
+            self.values = {}
+        self.values[key] = value
+
+
+class PendingTrace:
+    """A closed trace, or stages that ended after it, on the way to the delivery."""
+
+    __slots__ = ("_encoder", "_trace", "size_bytes", "span_count")
+
+    def __init__(self, trace: Trace, encoder: Encoder) -> None:
+        self._trace = trace
+        self._encoder = encoder
+        self.span_count = len(trace.finished)
+        self.size_bytes = trace.size_bytes + self.span_count * _SPAN_BYTES
+        trace.size_bytes = 0
+
+    def finish(self) -> Iterator[SpanData]:
+        """Encode what has ended, span by span."""
+        return self._encoder.encode_trace(self._trace)
