@@ -15,11 +15,14 @@ A6  A stage that failed handed nothing on and is left out (`degraded` tells); it
 A7  An element with a null id in a whole list is not the gold chunk: the list still decides absence.
 A8  No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
 A9  A probe of the served version that found the chunk proves that it exists.
-A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved, as where
-    no list was recorded; a whole list without the gold id does not.
-A11 A whole manifest without the gold ids is a corpus gap even if the claim stands in the prompt.
+A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved if no list at
+    all can be read, or the gold is in an earlier list and in none that can be read was it lost; never
+    against a whole manifest without the gold. Else it cannot be told.
+A11 Where no list at all can be read, the claim in the prompt outweighs even a whole manifest without the gold
+    (later evidence proves earlier factors); where lists were read, the manifest stands.
 A12 The gold id in the sent list, or among what assembly dropped, was in the list handed to assembly.
-A13 A label by ids alone, without any wording: in the prompt as its id stands in the sent list.
+A13 A label by ids alone, without any wording: in the prompt if its id was sent untrimmed; absent if a whole
+    sent list lacks it; sent trimmed: cannot be told.
 A14 A truncated or redacted prompt that does not show the claim is judged by hashes and ids like a hidden one.
 A15 By hash, text_in_prompt is true; by id, text_in_prompt stays null. Without labelled ids id_in_prompt is null.
 A16 Span-only labels with text off: present by hash; absent if all sent texts are known and none has it.
@@ -33,14 +36,16 @@ A21 loss_stage: removal by a filter, or with a filter's reason, is `filtered`; a
     fusion_limit; a cut by rerank or blend counts where the rank last passed the cut-off (k): a passage that
     fusion had beyond k is fused_beyond_cutoff although the reranker cut it. Without fusion: retrieved_beyond_
     cutoff. In the list beyond k and not known to be in the prompt: by the same scan, else assemble.
-A22 deep_rank: the best over the legs' probes; leg ranks are of all legs of the request.
-A23 via_other_chunk: set where no list has a gold id, the claim stands in the prompt, and a listed chunk of
-    known text has the claim.
-A24 Context problem, the sent list not readable: prompt-assembly if the gold chunk's text has the claim, else
+A22 deep_rank: the best over the legs' probes of a recorded served version (a probe of any other is named); leg ranks are of the legs that fed the prompt.
+A23 via_other_chunk: set where no last list has a gold id and the claim stands in the prompt; it names the
+    chunk where one of known text has the claim, else it is ''.
+A24 Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent, chunking only if
+    all gold chunks there are known to lack it. The sent list not readable: prompt-assembly if the gold chunk's text has the claim, else
     unknown (whether it was sent cannot be told).
 A25 A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be told.
 A26 Versions in force within that hour: those that other requests recorded for the index within an hour.
 A27 An answerable label without passages: unknown.
+A29 The text or document of a chunk id is taken from a manifest only where the served version was recorded.
 A28 A list attribute that is absent: `off` if the content mode says so, `empty` if the count is 0, else not
     recorded. An empty list whose count says more is truncated.
 """
@@ -205,8 +210,7 @@ class Gold:
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
         self.served: dict[str, tuple[str, str]] = {}
         for stage in self.searched:
-            for version in store.versions(flow.request, stage.index, stage.version)[:1]:
-                self.served.update(store.chunks(stage.index, version) or {})
+            self.served.update(store.chunks(stage.index, stage.version) or {})
 
     def text_of(self, hit: Hit) -> str | None:
         sha = hit.sha or self.served.get(hit.id or "", ("", ""))[1]
@@ -223,7 +227,9 @@ class Gold:
         if not self.passage.doc_ids:
             return False
         doc_id = hit.doc_id or self.served.get(hit.id or "", ("", ""))[0]
-        return doc_id in self.passage.doc_ids if doc_id else None
+        if not doc_id:
+            return False if hit.id is None else None
+        return doc_id in self.passage.doc_ids
 
     def is_gold(self, hit: Hit) -> Answer:
         if self.passage.has_ids:
@@ -287,17 +293,22 @@ class Gold:
                     return True, "text"
                 if prompt.content_mode == "full":
                     return False, "text"
-            for hit in prompt.hits:
-                is_whole = hit.kept_chars is None or hit.kept_chars >= (hit.chars or 1 << 60)
-                text = self.store.texts.get(hit.sha) if hit.sha else None
-                if self.is_gold(hit) and is_whole and self.has_claim(text):
-                    return True, "hash"
         sent = self.among([prompt])
         if sent is False:
             return False, "id" if self.passage.has_ids else "hash"
-        if sent and not self.passage.claims:
-            return True, "id"
+        for hit in prompt.hits:
+            if not self.is_gold(hit) or not is_untrimmed(hit):
+                continue
+            if not self.passage.claims:
+                return True, "id"
+            if hit.sha and self.has_claim(self.store.texts.get(hit.sha)):
+                return True, "hash"
         return None, None
+
+
+def is_untrimmed(hit: Hit) -> bool:
+    """Whether the whole chunk was sent, as far as the record tells."""
+    return hit.kept_chars is None or (hit.chars is not None and hit.kept_chars >= hit.chars)
 
 
 def grade_of(world: World, request: Request, label: Label) -> str | None:
@@ -341,22 +352,24 @@ def deep_rank(
 ) -> tuple[int | None, bool]:
     """The probes' best rank, else the best in a leg; and whether a probe of another version was ignored."""
     request = gold.flow.request
-    served = {
-        v for s in gold.searched for v in store.versions(request, s.index, s.version)
-    }
+    served = {stage.version for stage in gold.searched if stage.version}
     mine = [
         probe
         for probe in world.probes
         if (probe.trace_id, probe.request_id, probe.label_id, probe.passage)
         == (*request.key, label.label_id, number)
-        and probe.principal == label.principal
     ]
     newest: dict[tuple[str, str], Probe] = {}
     for probe in sorted(mine, key=lambda p: p.at_ns):
         newest[probe.leg, probe.index_version] = probe
-    fitting = [p for p in newest.values() if p.index_version in served]
-    ranks = [p.deep_rank for p in fitting if p.deep_rank is not None]
+    is_foreign = any(version not in served for _, version in newest)
+    ranks = [
+        probe.deep_rank
+        for probe in newest.values()
+        if probe.index_version in served
+        and probe.principal == label.principal
+        and probe.deep_rank is not None
+    ]
     if ranks:
-        return min(ranks), len(fitting) < len(newest)
-    legs = [s for s in gold.flow.all_lists if s.stage == "retrieve"]
-    return gold.rank(legs), len(fitting) < len(newest)
+        return min(ranks), is_foreign
+    return gold.rank(gold.flow.legs), is_foreign

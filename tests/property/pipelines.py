@@ -157,6 +157,8 @@ def _round(run: Run) -> None:
 def _search(run: Run) -> list[str]:
     rng = run.rng
     leg_count = rng.choices([0, 1, 2, 3], [3, 40, 42, 15])[0]
+    if run.request.stages:
+        leg_count = max(leg_count, 1)
     legs = [_leg(run, n, leg_count) for n in range(leg_count)]
     run.now = max([run.now, *(s.end_ns for s, _ in legs)])
     lists = [ids for stage, ids in legs if stage.outcome == "ok"]
@@ -191,7 +193,7 @@ def _leg(run: Run, number: int, leg_count: int) -> tuple[Stage, list[str]]:
     stage.top_k = rng.choice([3, 5, 8, 10])
     pool = sorted(version.chunks)
     rng.shuffle(pool)
-    golds = [id for p in run.label.passages for id in _gold_ids(p, version)]
+    golds = [id for p in run.label.passages for id in gold_ids(p, version)]
     for id in rng.sample(golds, len(golds)):
         if rng.random() < 0.6:
             pool.remove(id)
@@ -207,7 +209,7 @@ def _leg(run: Run, number: int, leg_count: int) -> tuple[Stage, list[str]]:
     return stage, ids
 
 
-def _gold_ids(passage: Passage, version: Version) -> list[str]:
+def gold_ids(passage: Passage, version: Version) -> list[str]:
     """Ids of the version's chunks that a retriever should like for *passage*."""
     return sorted(
         {

@@ -97,13 +97,18 @@ def _judge_passage(
     in_list = gold.among(flow.final)
     if in_list is not True and prompt is not None and gold.among([prompt]):
         in_list = True
-    if in_list is None and prompt is not None and (gold.was_dropped(prompt) or in_prompt):
-        in_list = True
     in_index = gold.in_manifests()
     recorded = [s for s in flow.request.stages if s.hits or s.dropped]
-    if any(gold.among([s]) or gold.was_dropped(s) for s in recorded) or (
-        in_index is None and (in_list or _probe_found(world, store, gold, label, number))
-    ):
+    if any(gold.among([s]) or gold.was_dropped(s) for s in recorded):
+        in_index = True
+    if in_list is None and prompt is not None and gold.was_dropped(prompt):
+        in_list = True
+    if in_list is None and in_prompt:
+        if _no_list_recorded(gold):
+            in_list = in_index = True
+        elif in_index is not False and _still_there(gold):
+            in_list = True
+    if in_index is None and (in_list or found_deep is not None):
         in_index = True
     if in_index is None or (in_index and in_list is None):
         bucket = "unknown"
@@ -145,9 +150,17 @@ def _judge_passage(
     }
 
 
-def _probe_found(world: World, store: Store, gold: Gold, label: Label, number: int) -> bool:
-    rank, _ = deep_rank(world, store, gold, label, number)
-    return rank is not None
+def _no_list_recorded(gold: Gold) -> bool:
+    return all(s.evidence in ("not_recorded", "off", "malformed") for s in gold.flow.lists)
+
+
+def _still_there(gold: Gold) -> bool:
+    """Whether a list before the last one has it and none after that is known to lack it."""
+    present = [gold.among(level) for level in gold.flow.levels()]
+    if True not in present:
+        return False
+    last = max(n for n, value in enumerate(present) if value)
+    return False not in present[last:]
 
 
 def _missing(in_index: Answer, in_list: Answer, in_prompt: Answer) -> set[str]:
@@ -171,9 +184,8 @@ def _state(world: World, gold: Gold, label: Label, bucket: str) -> str | None:
     if bucket == "context_problem":
         return "2a"
     if bucket == "retrieval_miss":
-        anywhere = gold.among(
-            [s for s in gold.flow.all_lists if s.outcome == "ok" or s.hits]
-        )
+        lists = [s for s in gold.flow.all_lists if s.outcome == "ok" or s.hits]
+        anywhere = any(gold.was_dropped(s) for s in lists) or gold.among(lists)
         return None if anywhere is None else "2a" if anywhere else "1"
     if bucket != "generation_error":
         return None
@@ -192,9 +204,11 @@ def _attribution(gold: Gold, bucket: str) -> str:
     sent = gold.among([prompt])
     if sent is False or not gold.passage.claims:
         return "prompt-assembly"
-    stages = [prompt] if sent else gold.flow.final
     texts = [
-        gold.has_claim(gold.text_of(hit)) for s in stages for hit in s.hits if gold.is_gold(hit)
+        gold.has_claim(gold.text_of(hit))
+        for stage in (prompt, *gold.flow.final)
+        for hit in stage.hits
+        if gold.is_gold(hit)
     ]
     if any(texts):
         return "prompt-assembly"
@@ -212,12 +226,7 @@ def _recall_class(gold: Gold) -> str | None:
 
 
 def _via_other_chunk(gold: Gold, in_list: Answer, in_prompt: Answer) -> bool:
-    if in_list is not False or not in_prompt or not gold.passage.has_ids:
-        return False
-    prompt = gold.flow.prompt
-    assert prompt is not None
-    stages = [prompt, *gold.flow.final]
-    return any(gold.has_claim(gold.text_of(hit)) for stage in stages for hit in stage.hits)
+    return in_list is False and bool(in_prompt) and gold.passage.has_ids
 
 
 def _loss(
@@ -234,10 +243,11 @@ def _loss(
         if gold.among(flow.final) and _is_beyond(gold, flow.final):
             return _mover(gold, flow.levels()), assembly
         return ("assemble", assembly) if in_prompt is False else ("unknown", set())
-    if in_list is None:
-        return "unknown", set()
     levels = flow.levels()
     present = [gold.among(level) for level in levels]
+    for number, level in enumerate(levels[1:]):
+        if any(gold.was_dropped(stage) for stage in level):
+            present[number] = True
     if True not in present:
         known = bool(flow.legs) and present[0] is False
         return ("not_retrieved_by_any_leg" if known else "unknown"), set()
@@ -270,6 +280,7 @@ def _mover(gold: Gold, levels: list[list[Stage]]) -> str:
             kind = after[0].stage
             return MOVED_BY[kind]
         if any(stage.evidence not in ("whole", "empty") for stage in level):
-            return "unknown"
+            # The first ranking moved it past the cut-off, or had it beyond as the legs had: one name.
+            return "unknown" if number or after[0].stage != "fuse" else "fused_beyond_cutoff"
     kinds = {stage.stage for level in levels for stage in level}
     return "fused_beyond_cutoff" if "fuse" in kinds else "retrieved_beyond_cutoff"

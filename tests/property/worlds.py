@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from pipelines import Corpus, Version, build_request
+from pipelines import Corpus, Version, build_request, gold_ids
 from plain import (
     Ablation,
     Grade,
@@ -210,16 +210,26 @@ def _probe(world: World, request: Request, corpus: Corpus, rng: random.Random) -
         if not label.passages or rng.random() > 0.08:
             continue
         versions = sorted({s.version for s in request.stages if s.version}) or ["v1"]
+        passage = rng.randrange(len(label.passages))
         for leg in rng.sample(["dense", "bm25"], rng.choice([1, 2])):
+            version = rng.choice([*versions, *versions, "v9"])
+            ranks = [None, rng.randint(1, 30), rng.randint(5, 200)]
+            # A deep search of an index finds only what that index holds.
+            is_held = any(
+                gold_ids(label.passages[passage], v)
+                for v in corpus.versions
+                if v.version == version or version == "v9"
+                if any(s.index == v.index for s in request.stages)
+            )
             world.probes.append(
                 Probe(
                     *(*request.key, label.label_id),
-                    passage=rng.randrange(len(label.passages)),
+                    passage=passage,
                     leg=leg,
                     principal=label.principal if rng.random() < 0.85 else "somebody",
                     k=200,
-                    deep_rank=rng.choice([None, rng.randint(1, 30), rng.randint(5, 200)]),
-                    index_version=rng.choice([*versions, *versions, "v9"]),
+                    deep_rank=rng.choice(ranks) if is_held else None,
+                    index_version=version,
                     at_ns=request.end_ns + rng.randint(1, 10**9) * 1000,
                 )
             )
