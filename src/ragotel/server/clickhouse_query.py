@@ -18,7 +18,7 @@ from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest
 from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import Packer, packer_for, unpack, unpack_blocks
-from ragotel.store.handles import Engine, EngineError, Handle, Statistics
+from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics
 
 MAX_STATEMENT_BYTES = 64 << 20
 """Of a statement that is not an INSERT with a named format; those may have any length."""
@@ -134,7 +134,13 @@ class QueryJob:
             )
         if outside := statement.outside_name(text):
             raise reply.refused(f"{outside!r} reaches beyond the store; this server does not.")
-        settings = {"implicit_select": "0", **limits, **self._query.settings}
+        mark = f"ragotel-{secrets.token_hex(12)}"
+        settings = {
+            "implicit_select": "0",
+            **limits,
+            **self._query.settings,
+            MARK_SETTING: mark,
+        }
         keeps = statement.keeps_session(text)
         query = self._query
         with self._sessions.handle(
@@ -142,7 +148,6 @@ class QueryJob:
         ) as handle:
             if query.is_read_only and not handle.is_read_only(text.decode("utf-8", "replace")):
                 raise reply.READ_ONLY
-            mark = handle.mark()
             self._exchange.on_disconnect = lambda: self._engine.kill(mark)
             try:
                 yield handle

@@ -89,13 +89,12 @@ class Sessions:
 def _lent(handle: Handle, database: str, settings: dict[str, str]) -> Iterator[Handle]:
     """The session's handle with the settings of one request, which are set back afterwards."""
     plain = [name for name in settings if not name.startswith("param_")]
-    before = handle.settings([*plain, "log_comment"])
+    before = handle.settings(plain)
     try:
         if database:
             handle.use(database)
-        for name, value in settings.items():
-            handle.set(name, value)
+        handle.set(settings)
         yield handle
     finally:
         with contextlib.suppress(EngineError):
-            handle.restore(before)
+            handle.set(before)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ragotel.errors import StoreError
 
+MARK_SETTING = "log_comment"
+"""The setting that names what a handle runs, for `Engine.kill`."""
 _CODE = re.compile(r"Code: (\d+)\. ?(.*)", re.DOTALL)
 _SETTINGS = "select name, value, changed from system.settings"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -62,17 +63,16 @@ class Engine:
             raise _engine_error(error) from error
         try:
             handle.use(database or self.database)
-            for name, value in (settings or {}).items():
-                handle.set(name, value)
+            handle.set(settings or {})
         except EngineError:
             handle.close()
             raise
         return handle
 
     def kill(self, mark: str) -> None:
-        """Cancel the statement of the handle that bears *mark*; nothing happens if it has ended."""
+        """Cancel the statement whose handle has *mark* as `MARK_SETTING`, if it still runs."""
         with self.handle() as handle:
-            where = f"Settings['log_comment'] = {quoted(mark)}"
+            where = f"Settings['{MARK_SETTING}'] = {quoted(mark)}"
             handle.query(f"kill query where {where} async")
 
 
@@ -86,10 +86,21 @@ class Handle:
     def use(self, database: str) -> None:
         self.query(f"use {quoted_name(database)}")
 
-    def set(self, name: str, value: str) -> None:
-        if not _NAME.match(name):
-            raise EngineError(115, f"DB::Exception: Unknown setting {name!r}. (UNKNOWN_SETTING)")
-        self.query(f"set {name} = {quoted(value)}")
+    def set(self, settings: Mapping[str, str | None]) -> None:
+        """Apply *settings*; None stands for the default."""
+        for name in settings:
+            if not _NAME.match(name):
+                raise EngineError(
+                    115, f"DB::Exception: Unknown setting {name!r}. (UNKNOWN_SETTING)"
+                )
+        plain = [
+            f"{name} = {quoted(value)}" for name, value in settings.items() if value is not None
+        ]
+        if plain:
+            self.query(f"set {', '.join(plain)}")
+        for name, value in settings.items():
+            if value is None:
+                self.query(f"set {name} = default")
 
     def settings(self, names: Iterable[str]) -> dict[str, str | None]:
         """Values of the named settings; None where the default holds."""
@@ -97,17 +108,6 @@ class Handle:
         text = self.query(f"{_SETTINGS} where name in ({wanted})", "JSONCompactEachRow")
         rows = (json.loads(line) for line in text.splitlines())
         return {name: value if changed else None for name, value, changed in rows}
-
-    def restore(self, settings: Mapping[str, str | None]) -> None:
-        """Set back what `settings` gave."""
-        for name, value in settings.items():
-            self.query(f"set {name} = {'default' if value is None else quoted(value)}")
-
-    def mark(self) -> str:
-        """Name what this handle runs, so that `Engine.kill` finds it."""
-        mark = f"ragotel-{uuid.uuid4()}"
-        self.set("log_comment", mark)
-        return mark
 
     def is_read_only(self, sql: str) -> bool:
         """Whether *sql* changes neither data nor the session; what does not parse reads as true."""

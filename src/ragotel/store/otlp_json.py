@@ -163,10 +163,15 @@ def _lacking(what: str) -> str:
 def _attributes(holder: Any) -> Attributes:
     """Of the same key twice the last one counts, as in the exporter; no pairs are passed over."""
     return {
-        repair(str(pair["key"])): value_text(_any_value(pair.get("value"), 0))
+        _key(pair): value_text(_any_value(pair.get("value"), 0))
         for pair in _listed(holder, "attributes")
-        if isinstance(pair, dict) and "key" in pair
+        if isinstance(pair, dict)
     }
+
+
+def _key(pair: dict[str, Any]) -> str:
+    # An empty key is left out by protobuf's JSON printer.
+    return repair(str(pair.get("key", "")))
 
 
 def _any_value(value: Any, depth: int) -> Any:
@@ -192,9 +197,9 @@ def _any_value(value: Any, depth: int) -> Any:
 
 def _pairs(kvlist: Any, depth: int) -> dict[str, Any]:
     return {
-        str(pair["key"]): _any_value(pair.get("value"), depth + 1)
+        _key(pair): _any_value(pair.get("value"), depth + 1)
         for pair in _listed(kvlist, "values")
-        if isinstance(pair, dict) and "key" in pair
+        if isinstance(pair, dict)
     }
 
 

@@ -1,0 +1,159 @@
+"""Who may ask the server, and what is out of its reach."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Callable, Iterator
+
+import clickhouse_connect
+import grpc
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
+
+from conftest import REPOSITORY, Served, start_server
+from otlp_bodies import body, post, request
+from ragotel.store import open_store
+
+TOKEN = "s3cret-tökén"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = start_server(tmp_path_factory.mktemp("guarded") / "store", token=TOKEN)
+    yield served
+    served.kill()
+
+
+def ask(served: Served, path: str, method: str = "GET", body: str = "", **headers: str) -> int:
+    """The status of a request to the ClickHouse interface."""
+    parts = urllib.parse.urlsplit(served.url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    connection.request(method, path, body.encode(), named)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+QUERY = "/?query=select+1"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (QUERY, {}, 401),
+        (QUERY, {"Authorization": "Bearer wrong"}, 403),
+        (QUERY, {"Authorization": basic("default", "wrong")}, 403),
+        (QUERY, {"Authorization": "Basic %%%"}, 401),
+        (QUERY, {"X_ClickHouse_Key": "wrong"}, 403),
+        (QUERY + "&password=" + urllib.parse.quote(TOKEN), {}, 200),
+        (QUERY, {"Authorization": basic("anyone", TOKEN)}, 200),
+        ("/ping", {}, 200),
+        ("/health", {}, 200),
+    ],
+)
+def test_the_interface_wants_its_token(
+    guarded: Served, path: str, headers: dict[str, str], status: int
+) -> None:
+    """As password, Bearer or key; health and ping tell nothing and ask for nothing."""
+    assert ask(guarded, path, **headers) == status
+
+
+def test_the_receivers_want_the_token(guarded: Served) -> None:
+    """Without it nothing is stored."""
+    statuses = [
+        post(guarded.otlp_http, body({})).status,
+        post(guarded.otlp_http, body({}), Authorization="Bearer wrong").status,
+    ]
+    assert statuses == [401, 401]
+    with (
+        grpc.insecure_channel(guarded.otlp_grpc) as channel,
+        pytest.raises(grpc.RpcError) as raised,
+    ):
+        TraceServiceStub(channel).Export(request({}), timeout=30)
+    assert raised.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_the_right_token_opens_everything(serve: Callable[..., Served]) -> None:
+    """Both receivers, clickhouse-connect, and the commands, which find it in the store's folder."""
+    served = serve(token="s3cret")
+    assert post(served.otlp_http, body({}), Authorization="Bearer s3cret").status == 200
+    with grpc.insecure_channel(served.otlp_grpc) as channel:
+        metadata = [("authorization", "Bearer s3cret")]
+        TraceServiceStub(channel).Export(request({}), timeout=30, metadata=metadata)
+    parts = urllib.parse.urlsplit(served.url)
+    client = clickhouse_connect.get_client(
+        host=parts.hostname, port=parts.port, password="s3cret", database="ragotel"
+    )
+    assert client.query("select count() from otel_traces").result_rows == [(2,)]
+    client.close()
+    with open_store(served.dsn) as store:
+        assert store.scalar("select count() from otel_traces") == 2
+
+
+def test_without_a_token_nobody_listens_beyond_this_machine() -> None:
+    """One line that says what to do; exit code 2."""
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ragotel",
+            "serve",
+            "--host",
+            "0.0.0.0",
+            "--store",
+            "chdb:///nowhere",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=REPOSITORY,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "ragotel: Listening on 0.0.0.0 lets others in; give --token (or RAGOTEL_TOKEN), "
+        "or listen on 127.0.0.1.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://elsewhere.example"}, {"Host": "rebound.example:8123"}, {"Origin": "null"}],
+)
+def test_pages_in_a_browser_cannot_ask(shared_server: Served, headers: dict[str, str]) -> None:
+    """Neither another site's page nor one that has rebound its name to this machine."""
+    assert ask(shared_server, "/", "POST", "select 1", **headers) == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from file('/etc/passwd', 'LineAsString')",
+        "select * from `file`('/etc/passwd', 'LineAsString')",
+        "insert into function file('/tmp/x') select 1",
+        "select 1 into outfile '/tmp/x'",
+        "select * from url('http://127.0.0.1:1/', 'CSV', 'a String')",
+        "select * from /* a */ remote('127.0.0.1', system.one)",
+        "create table x (a Int8) engine = File(CSV, '/tmp/x')",
+        "create table x (a Int8) engine URL('http://127.0.0.1:1/')",
+    ],
+)
+def test_statements_stay_within_the_store(shared_server: Served, query: str) -> None:
+    """No file of this machine and no other host can be read or written through the interface."""
+    assert ask(shared_server, "/", "POST", query) == 403
+
+
+def test_a_get_changes_nothing(shared_server: Served) -> None:
+    """As with a ClickHouse server: only POST writes."""
+    for query in ("create table g (a Int8) engine=Memory", "drop table otel_traces", "set a = 1"):
+        assert ask(shared_server, "/?query=" + urllib.parse.quote(query)) == 500
+    assert shared_server.sql("select count() as n from otel_traces")[0]["n"] is not None
