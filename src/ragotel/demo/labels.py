@@ -1,7 +1,7 @@
 """Beside the demo's pipeline: its labelled questions, claims found in the passages of this Python.
 
-The reference differs a little from one Python to the next, so the file names pages and claims; which
-passages hold a claim is looked up at start. A question whose claim is not there is left out.
+The reference differs a little from one Python to the next, so the file names pages and claims;
+which passages hold a claim is looked up at start. A question whose claim is not there is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def resolve(labels: Iterable[Label], chunks: Sequence[Chunk]) -> list[Label]:
             for passage in label["passages"]
         ]
         if all(passage["chunk_ids"] for passage in passages):
-            found.append({**label, "passages": passages})
+            resolved = label.copy()
+            resolved["passages"] = passages
+            found.append(resolved)
     return found
 
 

@@ -30,17 +30,17 @@ class Relevance:
         self._encoder = encoder
 
     def best(self, question: str, title: str, text: str) -> tuple[str, float]:
-        """Return the passage's best sentence and its match, 0 to 1; ("", 0.0) where it has no prose.
+        """Return the passage's best sentence and its match, 0 to 1; ("", 0.0) if it has no prose.
 
-        A word of the question counts whole where the sentence has it, half where only the passage or
-        its page's title has it.
+        A word of the question counts whole where the sentence has it, half where only the passage
+        or its page's title has it.
         """
         prose = [sentence for sentence in sentences(text) if _is_prose(sentence)]
         if not prose:
             return "", 0.0
         asked = set(words(question))
         around = set(words(f"{title} {text}"))
-        nearness = self._encoder.vectors(prose) @ self._encoder.vectors([question])[0]
+        nearness = self._encoder.nearness(question, self._encoder.vectors(prose))
         matches = [
             round(0.6 * self._shared(asked, set(words(sentence)), around) + 0.4 * float(near), 6)
             for sentence, near in zip(prose, nearness, strict=True)

@@ -68,7 +68,7 @@ class Index:
 
     def by_meaning(self, question: str, k: int) -> list[Hit]:
         """Return the *k* passages nearest to the question by cosine."""
-        return self._best(self._matrix @ self._encoder.vectors([question])[0], k)
+        return self._best(self._encoder.nearness(question, self._matrix), k)
 
     def _best(self, scores: Vectors, k: int) -> list[Hit]:
         # Stable, so that equal scores keep the order of the chunk ids in every run.

@@ -1,9 +1,9 @@
 """The service of the demo: questions about Python, answered from the language reference.
 
-Read this file to see how a RAG service is decorated. It is plain Python; all that ragotel needs are
-the lines that start with ``@ragotel``. Search runs in two legs side by side, the lists are fused and
-reranked, the best passages are packed into a token budget and a template, and a small extractive
-model answers from that prompt.
+Read this file to see how a RAG service is decorated. It is plain Python; all that ragotel needs
+are the lines that start with ``@ragotel``. Search runs in two legs side by side, the lists are
+fused and reranked, the best passages are packed into a token budget and a template, and a small
+extractive model answers from that prompt.
 """
 
 from __future__ import annotations

@@ -50,6 +50,16 @@ def first_day(today: date) -> date:
     return today - timedelta(days=DAYS)
 
 
+def day_of(start: date, number: int) -> date:
+    """Return the date of day *number* (1 to 14)."""
+    return start + timedelta(days=number - 1)
+
+
+def complaint_day(start: date) -> date:
+    """Return the date of the answer that is complained about: eleven days before today."""
+    return day_of(start, COMPLAINT_DAY)
+
+
 def day_traffic(start: date, day: int, labels: Sequence[Label]) -> list[Ask]:
     """Return what was asked on *day* (1 to 14), in order of time; equal for equal arguments."""
     chance = random.Random(f"ragotel demo, day {day}")  # noqa: S311 - a story, not a secret
@@ -57,7 +67,7 @@ def day_traffic(start: date, day: int, labels: Sequence[Label]) -> list[Ask]:
     asked += chance.sample(asked, min(_ASKED_AGAIN, len(asked)))
     questions: list[tuple[str, Label | None]] = [(label["question"], label) for label in asked]
     questions += [(text, None) for text in chance.sample(CHAT, _UNLABELLED_PER_DAY)]
-    midnight = datetime.combine(start + timedelta(days=day - 1), time(), timezone.utc)
+    midnight = datetime.combine(day_of(start, day), time(), timezone.utc)
     asks = [
         Ask(_moment(midnight, chance), chance.choice(USERS), question, label)
         for question, label in questions
