@@ -11,16 +11,28 @@ _SLICE_NS = 200_000
 # 0 would take the interpreter's lock back before another thread can wake up to it.
 _STEP_ASIDE_S = 1e-5
 
+is_hurried = False
+"""Set by the worker while more comes in than it can encode: stepping aside would then lose data."""
+_since_ns = 0
+
 
 class Pace:
-    """Call `step` between pieces of work; it gives the interpreter away every 0.2 ms."""
+    """Call `step` between pieces of work; it gives the interpreter away every 0.2 ms.
 
-    __slots__ = ("_since_ns",)
+    All paces of a process share one clock, as one thread does all the work.
+    """
 
-    def __init__(self) -> None:
-        self._since_ns = time.perf_counter_ns()
+    __slots__ = ()
 
     def step(self) -> None:
-        if time.perf_counter_ns() - self._since_ns > _SLICE_NS:
-            time.sleep(_STEP_ASIDE_S)
-            self._since_ns = time.perf_counter_ns()
+        global _since_ns
+        if is_hurried or time.perf_counter_ns() - _since_ns < _SLICE_NS:
+            return
+        time.sleep(_STEP_ASIDE_S)
+        _since_ns = time.perf_counter_ns()
+
+
+def begin() -> None:
+    """Start a slice: the thread has just waited for something else."""
+    global _since_ns
+    _since_ns = time.perf_counter_ns()

@@ -23,7 +23,7 @@ _DOUBTFUL_TRIES = 5
 _POLL_S = 0.05
 _LAST_BACKOFF_S = 0.2
 _SHORTEST_TIMEOUT_S = 0.05
-_STUCK_S = 0.25
+_SLOW_S = 0.25
 
 
 class Alarm:
@@ -72,6 +72,7 @@ class Courier:
         self._make_transport = make_transport
         self._transport: Transport | None = None
         self._sending_since: float | None = None
+        self._is_slow = False
         self.is_reachable = True
         """Whether the last message was taken."""
         self.last_failure = ""
@@ -97,10 +98,10 @@ class Courier:
         return self._settings.batch_bytes - self.transport.overhead_bytes
 
     def is_waiting(self) -> bool:
-        """Whether the receiver keeps the worker from its work."""
+        """Whether the receiver, not the worker, is what holds up the delivery."""
         since = self._sending_since
-        is_slow = since is not None and time.monotonic() - since > _STUCK_S
-        return is_slow or not self.is_reachable
+        is_stuck = since is not None and time.monotonic() - since > _SLOW_S
+        return is_stuck or self._is_slow or not self.is_reachable
 
     def deliver(self, batch: Batch) -> None:
         """Send *batch* until it is delivered or lost."""
@@ -135,13 +136,14 @@ class Courier:
         if self._alarm.stop_by is not None:
             left_s = self._alarm.stop_by - time.monotonic()
             timeout_s = max(_SHORTEST_TIMEOUT_S, min(timeout_s, left_s))
-        self._sending_since = time.monotonic()
+        began = self._sending_since = time.monotonic()
         try:
             return self.transport.send(message, timeout_s)
         except Exception as error:
             return Answer("doubtful", f"{type(error).__name__}: {error}")
         finally:
             self._sending_since = None
+            self._is_slow = time.monotonic() - began > _SLOW_S
 
     def _pause(self, attempt: int, answer: Answer, give_up_at: float) -> bool:
         """Wait before the next try; False when there shall be none."""

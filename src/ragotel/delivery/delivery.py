@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 import threading
-import time
 
 from ragotel.delivery import ending
 from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_version
@@ -22,8 +21,6 @@ from ragotel.model import Pending
 from ragotel.settings import Settings
 
 log = logging.getLogger("ragotel")
-
-_STEP_ASIDE_S = 5e-5
 
 
 def _is_on_event_loop() -> bool:
@@ -62,9 +59,8 @@ class Line:
             self._start()
         self.worker.nudge()
         if self.worker.is_crowded() and not _is_on_event_loop():
-            # Without this a tight loop keeps the interpreter from the worker until the queue is
-            # full. Never for a slow receiver, and never on an event loop.
-            time.sleep(_STEP_ASIDE_S)
+            # Never for a slow receiver, and never on an event loop.
+            self.worker.make_way()
         return True
 
     def _start(self) -> None:

@@ -30,6 +30,9 @@ _START_TAG, _END_TAG = 0x39, 0x41
 # Field 16, fixed32: sampled (0x01), and "is the parent remote" is known (0x100) and false.
 _FLAGS = b"\x85\x01\x01\x01\x00\x00"
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+_SHORT = 120
+# Tag and length of the value, tag and length of the text inside of it.
+_SHORT_HEADS = tuple(bytes((0x12, n + 2, 0x0A, n)) for n in range(_SHORT))
 _TRUE, _FALSE = b"\x12\x02\x10\x01", b"\x12\x02\x10\x00"
 
 
@@ -37,6 +40,8 @@ def varint(number: int) -> bytes:
     """Write *number* (0 to 2**64 - 1) in protobuf's base 128."""
     if number < 128:
         return _ONE_BYTE[number]
+    if number < 16384:
+        return bytes((number & 127 | 128, number >> 7))
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
@@ -85,6 +90,13 @@ def key_values(tag: bytes, attributes: Mapping[str, AttributeValue]) -> list[byt
     pieces: list[bytes] = []
     for name, value in attributes.items():
         key = _key(name)
+        if type(value) is str and len(value) < _SHORT and value.isascii():
+            # Most attributes: every length fits in one byte, so nothing has to be worked out.
+            raw = value.encode()
+            size = len(key) + len(raw) + 4
+            if size < 128:
+                pieces += (tag, _ONE_BYTE[size], key, _SHORT_HEADS[len(raw)], raw)
+                continue
         encoded = _value(value)
         pieces += (tag, varint(len(key) + len(encoded)), key, encoded)
     return pieces

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from opentelemetry import context
 
+from ragotel import pacing
 from ragotel.delivery.batch import Accounts, Batch, Part, Ticket
 from ragotel.delivery.courier import Alarm, Courier
 from ragotel.delivery.ledger import ENCODE_FAILED, SHUTDOWN, TOO_LARGE, Ledger, loss_span
@@ -25,12 +26,9 @@ from ragotel.settings import Settings
 
 log = logging.getLogger("ragotel")
 
-SLICE_NS = 100_000
-"""Longest stretch of work without stepping aside, but for one span's own encoding."""
-# Below the timer's slack of 50 us; 0 would give the interpreter back before others can take it.
-_STEP_ASIDE_S = 1e-5
 _POLL_S = 0.05
 _LINGER_S = 5.0
+_MAKE_WAY_S = 0.005
 _MIB = 1024 * 1024
 
 
@@ -55,6 +53,7 @@ class Worker:
         self._is_asleep = False
         self._idle_since = 0.0
         self._flush_up_to = 0
+        self._encoded = 0
         self._high_bytes = min(queue.limit_bytes // 4, 8 * _MIB)
 
     # What other threads call.
@@ -77,6 +76,16 @@ class Worker:
     def is_crowded(self) -> bool:
         """Whether requests come faster than they are encoded, the receiver not being the cause."""
         return self._queue.used_bytes >= self._high_bytes and not self._courier.is_waiting()
+
+    def make_way(self) -> None:
+        """Let a crowded worker encode one request; for the thread that submits, for 5 ms at most.
+
+        A loop that never waits keeps the interpreter to itself, and would fill the queue however
+        fast the worker is. A thread that waits for the interpreter waits as long.
+        """
+        encoded, until = self._encoded, time.monotonic() + _MAKE_WAY_S
+        while self._encoded == encoded and self.is_crowded() and time.monotonic() < until:
+            time.sleep(_MAKE_WAY_S / 50)
 
     def abandon(self) -> None:
         """Count all as lost: the process ends while the receiver has not answered."""
@@ -120,6 +129,7 @@ class Worker:
             self._ship()
         elif pending is None:
             self._rest()
+            pacing.begin()
         self._ledger.announce()
 
     def _is_due(self) -> bool:
@@ -150,20 +160,19 @@ class Worker:
         """Put the spans of one request into batches; its failure costs itself alone."""
         ticket = Ticket(pending.size_bytes)
         added = 0
-        began = time.perf_counter_ns()
+        pacing.is_hurried = self.is_crowded()
+        pace = pacing.Pace()
         try:
             for span in pending.finish():
                 self._add(ticket, span)
                 added += 1
-                now = time.perf_counter_ns()
-                if now - began > SLICE_NS and self._queue.used_bytes < self._high_bytes:
-                    time.sleep(_STEP_ASIDE_S)
-                    began = time.perf_counter_ns()
+                pace.step()
         except Exception as error:
             log.warning("ragotel could not encode a request: %s: %s", type(error).__name__, error)
             ticket.lost_cause = ENCODE_FAILED
             self._ledger.lose(ENCODE_FAILED, max(0, pending.span_count - added), 0)
         ticket.is_whole = True
+        self._encoded += 1
         self._accounts.close_if_done(ticket)
 
     def _add(self, ticket: Ticket, span: SpanData) -> None:
