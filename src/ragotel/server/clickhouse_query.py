@@ -9,12 +9,13 @@ import contextlib
 import itertools
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragotel.errors import InputError
 from ragotel.server import clickhouse_reply as reply
 from ragotel.server import statement
-from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest
+from ragotel.server.clickhouse_form import is_form, read_form
+from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest, settings_in
 from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import Packer, packer_for, unpack, unpack_blocks
@@ -81,6 +82,9 @@ class QueryJob:
                 "Accept-Encoding. (NOT_IMPLEMENTED)",
             )
         given = self._query.url_query.encode()
+        if is_form(self._query.content_type):
+            self._run_form(given, pieces)
+            return
         if given and statement.is_insert(given):
             self._insert_from_url(given, pieces)
             return
@@ -91,6 +95,13 @@ class QueryJob:
             return
         text = b"\n".join(filter(None, (given, _whole(head, pieces))))
         self._statement(text)
+
+    def _run_form(self, given: bytes, pieces: Iterator[bytes]) -> None:
+        head, pieces = _head(pieces)
+        fields = read_form(self._query.content_type, _whole(head, pieces))
+        settings = {**self._query.settings, **settings_in(fields)}
+        self._query = replace(self._query, settings=settings)
+        self._statement(given or fields.get("query", "").encode())
 
     def _insert_from_url(self, given: bytes, pieces: Iterator[bytes]) -> None:
         insert = statement.find_insert(given)

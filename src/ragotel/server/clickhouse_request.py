@@ -39,6 +39,7 @@ class QueryRequest:
     wants_blocks: bool
     waits_for_end: bool
     accepted_encodings: str
+    content_type: str = ""
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,7 +47,6 @@ def read_request(
     method: str, parameters: Mapping[str, str], headers: Mapping[str, str]
 ) -> QueryRequest:
     """Gather what *parameters* (of the URL) and *headers* (lower-case keys) say."""
-    settings = {key: value for key, value in parameters.items() if key not in _OWN}
     packs = parameters.get("enable_http_compression", "0") not in ("0", "false", "")
     return QueryRequest(
         url_query=parameters.get("query", ""),
@@ -62,5 +62,11 @@ def read_request(
         wants_blocks=parameters.get("compress", "0") == "1",
         waits_for_end=parameters.get("wait_end_of_query", "0") in ("1", "true"),
         accepted_encodings=headers.get("accept-encoding", "") if packs else "",
-        settings=settings,
+        content_type=headers.get("content-type", ""),
+        settings=settings_in(parameters),
     )
+
+
+def settings_in(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What of *parameters* goes to the engine: settings and `param_...`."""
+    return {key: value for key, value in parameters.items() if key not in _OWN}
