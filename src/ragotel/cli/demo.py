@@ -228,15 +228,21 @@ def _print_distribution(
     for number, version in played.versions_by_day.items():
         day = day_of(played.start, number).isoformat()
         what = {"day": day, "index_version": version, "note": notes.get(number, "")}
-        rows.append({**what, **by_day.get(day, {}), "all": sum(by_day.get(day, {}).values())})
+        rows.append({**what, **_counted(by_day.get(day, {}))})
     first = (Column("day"), Column("index_version", "index"))
     print_rows(rows, (*first, *_bucket_columns(), Column("note", "that morning", is_text=True)))
     click.echo(paint("\nVerdicts of the labelled requests, by index version", bold=True))
     versions = [
-        {"index_version": version, **counts, "all": sum(counts.values())}
+        {"index_version": version, **_counted(counts)}
         for version, counts in sorted(by_version.items())
     ]
     print_rows(versions, (Column("index_version", "index"), *_bucket_columns()))
+
+
+def _counted(counts: dict[str, int]) -> dict[str, int]:
+    from ragotel.demo.figures import BUCKETS
+
+    return {**dict.fromkeys(BUCKETS, 0), **counts, "all": sum(counts.values())}
 
 
 def _bucket_columns() -> tuple[Column, ...]:

@@ -8,7 +8,6 @@ extractive model answers from that prompt.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,9 +37,9 @@ class Template:
     )
 
     @property
-    def version(self) -> str:
-        """Name the template by its own text."""
-        return hashlib.sha256(f"{self.passage}\0{self.prompt}".encode()).hexdigest()[:8]
+    def text(self) -> str:
+        """The whole of it; ragotel makes the template's version from this."""
+        return f"{self.passage}\n\n{self.prompt}"
 
 
 TEMPLATE = Template()
@@ -77,6 +76,21 @@ class IngestRun:
     chunks_deleted: int
 
 
+def served_version(bot: DocsBot) -> str:
+    """Name the index version that serves; asked again at each search."""
+    return bot.release.index.version
+
+
+def count_tokens(text: str) -> int:
+    """Count words and signs: the extractive model's tokens."""
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+def best_first(hits: Iterable[Hit]) -> list[Hit]:
+    """Sort by score; equal scores by id, so that every run ranks alike."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
 class DocsBot:
     """Answers questions from the index that is deployed."""
 
@@ -101,16 +115,12 @@ class DocsBot:
         answer = self.complete(self.build_prompt(question, ranked))
         return Reply(answer, ragotel.current_request_id())
 
-    @ragotel.retrieve(
-        leg="bm25", index=INDEX, index_version=lambda self: self.release.index.version
-    )
+    @ragotel.retrieve(leg="bm25", index=INDEX, index_version=served_version, score_kind="bm25")
     def search_words(self, question: str, k: int = TOP_K) -> list[Hit]:
         """Find passages that share rare words with the question."""
         return self.release.index.by_words(question, k)
 
-    @ragotel.retrieve(
-        leg="dense", index=INDEX, index_version=lambda self: self.release.index.version
-    )
+    @ragotel.retrieve(leg="dense", index=INDEX, index_version=served_version, score_kind="cosine")
     def search_meaning(self, question: str, k: int = TOP_K) -> list[Hit]:
         """Find passages that are near to the question in meaning."""
         return self.release.index.by_meaning(question, k)
@@ -133,7 +143,12 @@ class DocsBot:
         matches = [self._relevance.best(question, hit.title, hit.text)[1] for hit in hits]
         return best_first(hit.scored(m) for hit, m in zip(hits, matches, strict=True))[:top_n]
 
-    @ragotel.assemble(template="answer", budget=lambda self: self.release.budget)
+    @ragotel.assemble(
+        template="answer",
+        template_text=lambda self: self.release.template.text,
+        budget=lambda self: self.release.budget,
+        count_tokens=count_tokens,
+    )
     def build_prompt(self, question: str, hits: list[Hit]) -> str:
         """Pack the best passages into the token budget and fill the template."""
         template = self.release.template
@@ -172,13 +187,3 @@ class DocsBot:
             chunks_written=len(new - old),
             chunks_deleted=len(old - new),
         )
-
-
-def best_first(hits: Iterable[Hit]) -> list[Hit]:
-    """Sort by score; equal scores by id, so that every run ranks alike."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
-
-
-def count_tokens(text: str) -> int:
-    """Count words and signs: the extractive model's tokens."""
-    return len(re.findall(r"\w+|[^\w\s]", text))
