@@ -132,7 +132,10 @@ def find_inputs(trace: Trace, spec: Spec, args: Args, kwargs: Kwargs) -> list[Ca
             _sort_in(trace, value, known, unknown)
     if not known:
         for value in unknown:
-            found = _read_argument(spec, value)
+            try:
+                found = _read_argument(spec, value)
+            except Exception:  # noqa: S112 - what cannot be looked at holds no candidates
+                continue
             if found is not None:
                 known.append(found)
     if not known:

@@ -15,7 +15,7 @@ from ragotel import faults
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count
-from ragotel.lists import distinct, settle
+from ragotel.lists import distinct, finite_scores, settle, shas_of
 from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
@@ -67,16 +67,16 @@ def _as_found(
     book: ChunkBook,
     pace: Pace,
 ) -> None:
-    survivors, unknown = find_survivors(stage.prompt or "", assembled.texts, pace)
+    survivors, unknown = find_survivors(stage.prompt or "", assembled.texts, pace, book.probe)
     assembled.survivors = survivors
     assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
     sent = {s.rank for s in survivors}
     sent_texts = {assembled.texts[rank] for rank in sent}
+    reason = reason_for(stage)
     for rank, (found, place) in enumerate(entries):
         if rank not in sent and rank not in unknown:
             is_twin = assembled.texts[rank] in sent_texts
-            reason = "dedupe" if is_twin else reason_for(stage)
-            _drop(assembled, found, place, reason)
+            _drop(assembled, found, place, "dedupe" if is_twin else reason)
 
 
 def _as_told(
@@ -93,7 +93,7 @@ def _as_told(
     settle(told, book, stage.inputs or ())
     kept: dict[int, int] = {}
     if stage.prompt is not None and any(told.texts):
-        survivors, _ = find_survivors(stage.prompt, told.texts, pace)
+        survivors, _ = find_survivors(stage.prompt, told.texts, pace, book.probe)
         kept = {s.rank: s.kept_chars for s in survivors}
         assembled.survivors, assembled.texts = survivors, list(told.texts)
     keys = told.keys or []
@@ -125,13 +125,11 @@ def _row(
     stage: Stage, found: Candidates, rank: int, kept_chars: int | None, book: ChunkBook
 ) -> dict[str, Any]:
     """Describe one passage that was sent; *kept_chars* stands only where it was trimmed."""
-    from ragotel.lists import finite_scores
-
     text = found.texts[rank]
     score = finite_scores((found.scores[rank],))[0][0]
     row: dict[str, Any] = {"id": (found.keys or [])[rank], "score": score}
     if text:
-        row["sha"] = book.sha(text)
+        row["sha"] = shas_of(found, book)[rank]
         row["chars"] = len(text)
         if kept_chars is not None and kept_chars < len(text):
             row["kept_chars"] = kept_chars
@@ -174,7 +172,7 @@ def describe_prompt(stage: Stage, assembled: Assembled, query: str | None) -> At
     made: Attributes = {}
     if prompt is None:
         return made
-    made[at.PROMPT_SHA256] = hashlib.sha256(repair(prompt).encode()).hexdigest()
+    made[at.PROMPT_SHA256] = hashlib.sha256(_utf8(prompt)).hexdigest()
     made[at.PROMPT_CHARS] = len(prompt)
     _count_prompt(stage, prompt, made)
     _version(stage, prompt, assembled, query, made)
@@ -249,4 +247,11 @@ def _without_heading(head: str) -> str:
 
 
 def _short_hash(text: str) -> str:
-    return "sha256:" + hashlib.sha256(repair(text).encode()).hexdigest()[:16]
+    return "sha256:" + hashlib.sha256(_utf8(text)).hexdigest()[:16]
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return repair(text).encode()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ragotel.privacy import MAX_CHUNK_CHARS
+from ragotel.survivors import Probe, make_probe
 from ragotel.text import chunk_sha, repair
 
+MAX_PROBES = 20_000
 MAX_SENT = 100_000
 """How many texts are remembered as sent."""
 SENT_FOR_S = 24 * 3600.0
@@ -25,13 +27,15 @@ class ChunkBook:
 
     def __init__(self) -> None:
         # Keyed by the text's own hash: the texts themselves would fill the memory.
-        self._shas: dict[tuple[int, int], str] = {}
-        self._sent_at: dict[str, float] = {}
+        self._shas: dict[int, str] = {}
+        self._probes: dict[int, Probe] = {}
+        self._sent_at: dict[str | None, float] = {}
+        self._oldest_at = time.monotonic()
         self._pid = os.getpid()
 
     def sha(self, text: str) -> str:
         """Name *text*: ``sha256:`` and 16 hex digits of its normalised form."""
-        key = (hash(text), len(text))
+        key = hash(text)
         sha = self._shas.get(key)
         if sha is None:
             sha = chunk_sha(text)
@@ -40,35 +44,62 @@ class ChunkBook:
             self._shas[key] = sha
         return sha
 
+    def probe(self, text: str) -> Probe:
+        """Cut the pieces that *text* is looked for by in prompts; remembered as its hash is."""
+        key = hash(text)
+        made = self._probes.get(key)
+        if made is None:
+            made = make_probe(text)
+            if len(self._probes) >= MAX_PROBES:
+                _drop_older_half(self._probes)
+            self._probes[key] = made
+        return made
+
     def take_new(
-        self, shas: Iterable[str | None], texts: Iterable[str | None], withheld: frozenset[str]
+        self, shas: Sequence[str | None], texts: Sequence[str | None], withheld: frozenset[str]
     ) -> dict[str, str]:
         """Take the texts that were not sent yet, and mark them as sent."""
         if self._pid != os.getpid():
             # What the parent sent may never have arrived from the parent's queue.
             self.forget()
             self._pid = os.getpid()
-        new: dict[str, str] = {}
         now = time.monotonic()
-        sent_at = self._sent_at
+        if now - self._oldest_at > SENT_FOR_S:
+            self._expire(now)
+        if self._sent_at.keys() >= set(shas):
+            return {}
+        return self._take(shas, texts, withheld, now)
+
+    def _take(
+        self,
+        shas: Iterable[str | None],
+        texts: Iterable[str | None],
+        withheld: frozenset[str],
+        now: float,
+    ) -> dict[str, str]:
+        new: dict[str, str] = {}
         room_chars = MAX_SPAN_CHARS
         for sha, text in zip(shas, texts, strict=True):
-            if sha is None or text is None or sha in withheld:
+            if sha is None or text is None or sha in self._sent_at or sha in withheld:
                 continue
-            if now - sent_at.get(sha, -SENT_FOR_S) < SENT_FOR_S:
-                continue
-            if len(text) > MAX_CHUNK_CHARS or len(text) > room_chars:
+            if len(text) > min(MAX_CHUNK_CHARS, room_chars):
                 continue
             room_chars -= len(text)
             new[sha] = repair(text)
-            sent_at[sha] = now
-        if len(sent_at) > MAX_SENT:
-            _drop_older_half(sent_at)
+            self._sent_at[sha] = now
+        if len(self._sent_at) > MAX_SENT:
+            _drop_older_half(self._sent_at)
         return new
+
+    def _expire(self, now: float) -> None:
+        kept = {sha: at for sha, at in self._sent_at.items() if now - at < SENT_FOR_S}
+        self._sent_at = kept
+        self._oldest_at = min(kept.values(), default=now)
 
     def forget(self) -> None:
         """Take every text for unsent."""
         self._sent_at = {}
+        self._oldest_at = time.monotonic()
 
     def on_loss(self, *_: object) -> None:
         """Send all texts again: some of those that were lost may be nowhere else."""

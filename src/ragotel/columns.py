@@ -22,7 +22,7 @@ class Candidates:
 
     __slots__ = (
         "extras", "faults", "higher_is_better", "ids", "items", "keys", "scores", "shared_texts",
-        "source", "texts",
+        "shas", "source", "texts",
     )  # fmt: skip
 
     def __init__(self, ids: Column, scores: Column, texts: Column) -> None:
@@ -36,6 +36,8 @@ class Candidates:
         self.faults = 0
         self.keys: list[str | None] | None = None
         """Final ids, filled in by the encoder: casts, content hashes where an id is missing."""
+        self.shas: list[str | None] | None = None
+        """Hashes of the texts, filled in by the encoder."""
         self.shared_texts = False
         """The texts are those of an earlier list of the request, so they take no further memory."""
 

@@ -14,7 +14,7 @@ from ragotel.assembly import Attributes, assemble, describe_prompt
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count, to_id
-from ragotel.lists import distinct, dump, finite_scores, list_json, settle, shas_of
+from ragotel.lists import distinct_keys, dump, finite_scores, list_json, settle, shas_of
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
 from ragotel.privacy import FULL, Privacy, bounded
@@ -168,7 +168,7 @@ class Encoder:
         for found in inputs:
             settle(found, self.chunks)
         if stage.inputs is not None:
-            made[at.IN_COUNT] = len(distinct(inputs))
+            made[at.IN_COUNT] = len(distinct_keys(inputs))
         output = stage.output
         if output is not None:
             settle(output, self.chunks, inputs)
@@ -228,8 +228,8 @@ class Encoder:
         if stage.kind in RANKINGS and stage.output is not None and stage.inputs:
             reason = _INFERRED.get(stage.kind) or stage.spec.options.get("reason") or "other"
             kept = set(stage.output.keys or ())
-            for key in distinct(stage.inputs):
-                if key not in kept and isinstance(key, str):
+            for key in distinct_keys(stage.inputs):
+                if key is not None and key not in kept:
                     inferred.append({"id": key, "reason": str(reason), "inferred": True})
         return _told_first(stage, inferred)
 

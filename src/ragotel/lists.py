@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count, to_id, to_score, to_text
-from ragotel.privacy import bounded
+from ragotel.privacy import MAX_STRING_CHARS, bounded
 from ragotel.text import repair
 
 _FLOATS = frozenset((float, type(None)))
@@ -42,13 +42,15 @@ def settle(found: Candidates, book: ChunkBook, earlier: Sequence[Candidates] = (
     """Work out final ids and texts: casts, texts known from *earlier* lists, content hashes."""
     if found.keys is not None:
         return
-    if set(map(type, found.texts)) != {str}:
+    has_texts = set(map(type, found.texts)) == {str}
+    if not has_texts:
         found.texts = [to_text(text) for text in found.texts]
     if set(map(type, found.ids)) == {str} and all(found.ids):
-        found.keys = found.ids if max(map(len, found.ids)) <= 512 else list(map(bounded, found.ids))
+        is_short = max(map(len, found.ids)) <= MAX_STRING_CHARS
+        found.keys = list(found.ids) if is_short else list(map(bounded, found.ids))
     else:
         found.keys = [_key(value) for value in found.ids]
-    if earlier and None in found.texts:
+    if not has_texts and earlier:
         _fill_texts(found, earlier, book)
     if None in found.keys:
         found.keys = [
@@ -78,8 +80,10 @@ def _fill_texts(found: Candidates, earlier: Sequence[Candidates], book: ChunkBoo
 
 def shas_of(found: Candidates, book: ChunkBook) -> list[str | None]:
     """Name the texts of a settled list by content."""
-    sha = book.sha
-    return [sha(text) if text else None for text in found.texts]
+    if found.shas is None:
+        sha = book.sha
+        found.shas = [sha(text) if text else None for text in found.texts]
+    return found.shas
 
 
 def list_json(found: Candidates, shas: Sequence[str | None], limit: int) -> str:
@@ -135,6 +139,15 @@ def _add_extra(made: list[dict[str, Any]], field: str, column: Sequence[Any]) ->
             value = _key(value)
         if value is not None:
             row[field] = value
+
+
+def distinct_keys(lists: Iterable[Candidates]) -> list[str | None]:
+    """List each id of settled lists once, in order; every candidate without id counts."""
+    keys = [key for candidates in lists for key in candidates.keys or ()]
+    if None not in keys:
+        return list(dict.fromkeys(keys))
+    seen: set[str] = set()
+    return [key for key in keys if key is None or not (key in seen or seen.add(key))]  # type: ignore[func-returns-value]
 
 
 def distinct(lists: Iterable[Candidates]) -> dict[str | None, tuple[Candidates, int]]:

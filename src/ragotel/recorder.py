@@ -20,7 +20,7 @@ from ragotel.encoding import Encoder
 from ragotel.model import Pending
 from ragotel.record import ABANDONED, CANCELLED, ERROR, OK, PendingTrace, Stage, Trace
 from ragotel.settings import Settings, resolve_settings
-from ragotel.spec import FAULT, REQUEST, RETRIEVE, TAKES_LIST, Spec
+from ragotel.spec import FAULT, GENERATE, REQUEST, RETRIEVE, TAKES_LIST, Spec
 
 _ENDPOINT_VARIABLES = (
     "RAGOTEL_ENDPOINT",
@@ -97,7 +97,7 @@ def configure_from_environment() -> Recorder | None:
 
 
 def flush(timeout_s: float = _FLUSH_S) -> bool:
-    """Wait until all that has ended before is delivered; False if the time ran out or some is lost."""
+    """Wait until all that has ended before is delivered; False if it was not, or not in time."""
     return active is None or active.sink.flush(timeout_s)
 
 
@@ -125,21 +125,31 @@ def open_stage(spec: Spec, args: Args, kwargs: Kwargs) -> Stage | None:
         stage = Stage(spec, trace, parent)
         if parent is None:
             trace.root = stage
-        if spec.kind in TAKES_LIST:
-            stage.inputs = find_inputs(trace, spec, args, kwargs)
-        if spec.kind == RETRIEVE:
-            stage.query = find_query(spec, args, kwargs)
-        if spec.top_k_names:
-            top_k = find_top_k(spec, args, kwargs)
-            if top_k is not None:
-                stage.put(at.TOP_K if spec.kind == RETRIEVE else at.LIMIT, top_k)
-        if spec.volatile:
-            _ask(stage, args, kwargs)
-        results.look_at_arguments(stage, args, kwargs)
-        return stage
     except Exception:
         faults.note(f"open {spec.kind}")
         return None
+    try:
+        _look_at_call(stage, args, kwargs)
+    except Exception:
+        stage.faults += 1
+        faults.note(f"read the arguments of {spec.kind}")
+    return stage
+
+
+def _look_at_call(stage: Stage, args: Args, kwargs: Kwargs) -> None:
+    spec = stage.spec
+    if spec.volatile:
+        _ask(stage, args, kwargs)
+    if spec.kind == RETRIEVE:
+        stage.query = find_query(spec, args, kwargs)
+    if spec.top_k_names:
+        top_k = find_top_k(spec, args, kwargs)
+        if top_k is not None:
+            stage.put(at.TOP_K if spec.kind == RETRIEVE else at.LIMIT, top_k)
+    if spec.kind in TAKES_LIST:
+        stage.inputs = find_inputs(stage.trace, spec, args, kwargs)
+    elif spec.kind == GENERATE:
+        results.look_at_arguments(stage, args, kwargs)
 
 
 def _open_request(spec: Spec, parent: Stage | None, args: Args, kwargs: Kwargs) -> Stage | None:
@@ -147,7 +157,7 @@ def _open_request(spec: Spec, parent: Stage | None, args: Args, kwargs: Kwargs) 
     if parent is not None and parent.trace.request_number:
         outer = parent.trace.root
         if outer is not None and parent is outer:
-            _describe(outer, spec, args, kwargs)
+            _describe_safely(outer, spec, args, kwargs)
         return None
     trace = _join_trace(clock.new_id(64))
     stage = trace.root = Stage(spec, trace, None)
@@ -155,8 +165,16 @@ def _open_request(spec: Spec, parent: Stage | None, args: Args, kwargs: Kwargs) 
     if around:
         for key, value in around.items():
             stage.put(key, value)
-    _describe(stage, spec, args, kwargs)
+    _describe_safely(stage, spec, args, kwargs)
     return stage
+
+
+def _describe_safely(stage: Stage, spec: Spec, args: Args, kwargs: Kwargs) -> None:
+    try:
+        _describe(stage, spec, args, kwargs)
+    except Exception:
+        stage.faults += 1
+        faults.note("read the arguments of a request")
 
 
 def _describe(stage: Stage, spec: Spec, args: Args, kwargs: Kwargs) -> None:

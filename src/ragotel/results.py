@@ -31,10 +31,10 @@ _INGEST_NAMES = {
 
 
 def look_at_arguments(stage: Stage, args: Args, kwargs: Kwargs) -> None:
-    """Keep what the arguments of some kinds of stage say beside candidates and query."""
-    if stage.kind == GENERATE:
-        parameters = stage.spec.parameters
-        for name, key in (("temperature", at.TEMPERATURE), ("model", at.REQUEST_MODEL)):
+    """Keep what the arguments of a generation say: model and temperature."""
+    parameters = stage.spec.parameters
+    for name, key in (("temperature", at.TEMPERATURE), ("model", at.REQUEST_MODEL)):
+        if name in kwargs or name in parameters.positions:
             value = parameters.value(name, args, kwargs)
             if value is not NOTHING and isinstance(value, (str, int, float)):
                 stage.put(key, value)

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from ragotel.pacing import Pace
 
 PROBE_CHARS = 24
 """A text is looked for by its first so many characters; a shorter one must stand alone."""
 _MAX_TRIES = 16
+_HINT_CHARS = 2000
 _WINDOW_CHARS = 400_000
 _SCAN_LIMIT_CHARS = 400_000_000
 """Beyond so much reading of one prompt the search ends; what was not looked for stays unknown."""
@@ -41,70 +43,96 @@ class Survivor:
 class Page:
     """A prompt, and which parts of it a candidate already explains."""
 
-    __slots__ = ("_pace", "_rest", "claimed", "scanned_chars", "text")
+    __slots__ = ("_pace", "_rest", "free", "scanned_chars", "text")
 
     def __init__(self, text: str, pace: Pace) -> None:
         self.text = text
-        self.claimed: list[tuple[int, int]] = []
+        self.free: list[tuple[int, int]] = [(0, len(text))]
+        """The parts that no candidate explains yet, in order."""
         self.scanned_chars = 0
-        self._rest: str | None = None
+        self._rest: str | None = text
         self._pace = pace
 
     def claim(self, start: int, end: int) -> None:
-        self.claimed.append((start, end))
-        self.claimed.sort()
+        a, b = self.free[-1] if self.free else (0, 0)
+        if a <= start and end <= b:
+            self.free[-1:] = [part for part in ((a, start), (end, b)) if part[0] < part[1]]
+        else:
+            cut = [((a, min(b, start)), (max(a, end), b)) for a, b in self.free]
+            self.free = [part for both in cut for part in both if part[0] < part[1]]
         self._rest = None
-
-    def free(self) -> list[tuple[int, int]]:
-        """List the parts that no candidate explains yet."""
-        parts = []
-        at = 0
-        for start, end in self.claimed:
-            if start > at:
-                parts.append((at, start))
-            at = max(at, end)
-        if at < len(self.text):
-            parts.append((at, len(self.text)))
-        return parts
 
     @property
     def rest(self) -> str:
         """Join what no candidate explains: it tells quickly what is not there at all."""
         if self._rest is None:
             text = self.text
-            free = self.free()
-            self._rest = "\0".join([text[a:b] for a, b in free]) if self.claimed else text
+            self._rest = "\0".join([text[a:b] for a, b in self.free])
         return self._rest
 
     def find(self, probe: str) -> Iterator[int]:
         """Walk the free places where *probe* stands."""
-        rest = self.rest
-        self.scanned_chars += len(rest)
-        if len(rest) <= _WINDOW_CHARS and probe not in rest:
-            return
         tries = 0
-        for free_start, free_end in self.free():
+        for free_start, free_end in self.free:
             for start in range(free_start, free_end, _WINDOW_CHARS):
-                self._pace.step()
                 end = min(free_end, start + _WINDOW_CHARS + len(probe) - 1)
+                self.scanned_chars += end - start
+                self._pace.step()
                 at = self.text.find(probe, start, end)
                 while at >= 0 and tries < _MAX_TRIES:
                     yield at
                     tries += 1
                     at = self.text.find(probe, at + 1, end)
 
-    def free_end(self, start: int) -> int:
-        """Tell where the free part around *start* ends."""
-        return next((b for a, b in self.free() if a <= start < b), start)
+    def part(self, at: int) -> tuple[int, int]:
+        """Tell the free part around *at*."""
+        return next(((a, b) for a, b in self.free if a <= at < b), (at, at))
 
-    def free_start(self, at: int) -> int:
-        return next((a for a, b in self.free() if a <= at < b), at)
+
+class Probe(NamedTuple):
+    """What one text is looked for by: pieces of its head and its middle, simplified.
+
+    The keys are a whole word inside of each piece, or None if it has none: a word that the prompt
+    does not have tells at the cost of one look-up that the piece is not there either.
+    """
+
+    head: str
+    head_key: str | None
+    middle: str
+    middle_key: str | None
+
+
+def make_probe(text: str) -> Probe:
+    """Cut the pieces that *text* is looked for by."""
+    middle_at = len(text) // 2
+    head = simplify(text[: 3 * PROBE_CHARS])[:PROBE_CHARS]
+    middle = simplify(text[middle_at : middle_at + 3 * PROBE_CHARS])[:PROBE_CHARS]
+    return Probe(head, _inner_word(head), middle, _inner_word(middle))
+
+
+def _inner_word(piece: str) -> str | None:
+    # The first and last words may be cut, or touch a mark of the template's.
+    words = piece.split(" ")[1:-1]
+    return max(words, key=len) if words else None
+
+
+Probes: TypeAlias = Callable[[str], Probe]
+Measure: TypeAlias = Callable[[Page, int, str], "Survivor | None"]
 
 
 def find_survivors(
-    prompt: str, texts: Sequence[str | None], pace: Pace | None = None
+    prompt: str,
+    texts: Sequence[str | None],
+    pace: Pace | None = None,
+    probes: Probes = make_probe,
 ) -> tuple[list[Survivor], set[int]]:
     """Find which of *texts* stand in *prompt*.
+
+    Args:
+        prompt: the whole prompt.
+        texts: the candidates' texts, best first; None where one is not known.
+        pace: steps aside between pieces of work.
+        probes: `make_probe`, or a cache in front of it.
 
     Returns:
         The survivors in prompt order, and the ranks that could not be looked for: those without a
@@ -112,48 +140,139 @@ def find_survivors(
     """
     pace = pace or Pace()
     stripped = ["" if text is None else text.strip() for text in texts]
-    open_ranks = [rank for rank, text in enumerate(stripped) if text]
-    unknown = set(range(len(texts))).difference(open_ranks)
+    ranks = [rank for rank, text in enumerate(stripped) if text]
+    unknown = set(range(len(texts))).difference(ranks)
     page = Page(prompt, pace)
-    found = _match(page, stripped, open_ranks, pace)
-    left = [rank for rank in open_ranks if rank not in found]
-    if left:
-        found |= _match_simplified(page, stripped, found, left, pace)
-        found |= _match_inside(page, stripped, found, left, pace)
+    found: dict[int, Survivor] = {}
+    left = _claim_whole(page, stripped, ranks, found, pace, probes)
+    _claim_altered(page, stripped, left, found, pace)
+    _add_inner(page, stripped, ranks, found, pace)
     if page.scanned_chars > _SCAN_LIMIT_CHARS:
-        unknown.update(rank for rank in open_ranks if rank not in found)
-    for survivor in found.values():
+        unknown.update(rank for rank in ranks if rank not in found)
+    for rank, survivor in found.items():
         if survivor.is_whole:
-            survivor.kept_chars = len(texts[survivor.rank] or "")
+            survivor.kept_chars = len(texts[rank] or "")
     return sorted(found.values(), key=lambda s: (s.start, s.rank)), unknown
 
 
-def _match(
-    page: Page, texts: Sequence[str], ranks: Sequence[int], pace: Pace
-) -> dict[int, Survivor]:
-    """Claim whole texts first, so that none of them is taken for a trimmed neighbour."""
-    found: dict[int, Survivor] = {}
+class _Left:
+    """Texts that do not stand there whole as they are, by what of them may."""
+
+    __slots__ = ("begun", "changed", "headless")
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        """The very beginning stands there: trimmed, or its white space is changed later on."""
+        self.changed: list[int] = []
+        """The beginning stands there with other white space or escaped."""
+        self.headless: list[int] = []
+        """The middle stands there without the beginning."""
+
+
+def _claim_whole(
+    page: Page,
+    texts: Sequence[str],
+    ranks: Sequence[int],
+    found: dict[int, Survivor],
+    pace: Pace,
+    probes: Probes,
+) -> _Left:
+    """Claim the texts that stand there whole.
+
+    Whole texts come first, so that none of them is taken for a trimmed neighbour. What is left is
+    compared with the words that remain of the prompt; these only ever become fewer.
+    """
+    left = _Left()
+    hint = 0
+    rest, words = "", None
     for rank in ranks:
-        pace.step()
+        text = texts[rank]
+        if not rank & 7:
+            pace.step()
+        if words is None:
+            survivor = _find_next(page, rank, text, hint)
+            if survivor is not None:
+                found[rank] = survivor
+                page.claim(survivor.start, survivor.end)
+                hint = survivor.end
+                continue
+            tokens = simplified_words(page.rest)
+            rest, words = " ".join(tokens), set(tokens)
         if page.scanned_chars > _SCAN_LIMIT_CHARS:
-            return found
-        survivor = _find_whole(page, rank, texts[rank])
-        if survivor is not None:
-            found[rank] = survivor
-            page.claim(survivor.start, survivor.end)
-    left = [rank for rank in ranks if rank not in found and len(texts[rank]) > PROBE_CHARS]
-    _claim_longest(page, texts, left, found, pace, _longest_prefix)
-    left = [rank for rank in left if rank not in found and len(texts[rank]) > 4 * PROBE_CHARS]
-    _claim_longest(page, texts, left, found, pace, _longest_stretch)
-    return found
+            break
+        probe = probes(text)
+        if probe.head_key is None or probe.head_key in words:
+            survivor = _find_whole(page, rank, text)
+            if survivor is not None:
+                found[rank] = survivor
+                page.claim(survivor.start, survivor.end)
+                continue
+            _sort_head(page, rank, text, probe, rest, left)
+        if (probe.middle_key is None or probe.middle_key in words) and _has_middle(probe, rest):
+            left.headless.append(rank)
+    return left
+
+
+def _sort_head(page: Page, rank: int, text: str, probe: Probe, rest: str, left: _Left) -> None:
+    if len(text) <= PROBE_CHARS:
+        return
+    if text[:PROBE_CHARS] in page.rest:
+        left.begun.append(rank)
+    elif len(probe.head) >= PROBE_CHARS // 2 and probe.head in rest:
+        left.changed.append(rank)
+
+
+def _has_middle(probe: Probe, rest: str) -> bool:
+    return len(probe.middle) == PROBE_CHARS and probe.middle in rest
+
+
+def _find_next(page: Page, rank: int, text: str, hint: int) -> Survivor | None:
+    """Look right behind the passage before: prompts mostly keep the order of the list."""
+    size = len(text)
+    if size < PROBE_CHARS:
+        return None
+    at = page.text.find(text[:PROBE_CHARS], hint, hint + _HINT_CHARS)
+    # All that was claimed so far ends at the hint, so that the place is free.
+    if at < 0 or not page.text.startswith(text, at):
+        return None
+    return Survivor(rank, at, at + size, size, True)
+
+
+def _claim_parts(
+    page: Page,
+    texts: Sequence[str],
+    begun: list[int],
+    found: dict[int, Survivor],
+    pace: Pace,
+    measure: Measure | None = None,
+) -> None:
+    """Claim parts of texts, the longest first: the others may have meant the same place."""
+    measure = measure or _longest_prefix
+    while begun:
+        parts = []
+        for rank in begun:
+            pace.step()
+            part = measure(page, rank, texts[rank])
+            if part is not None:
+                parts.append(part)
+        if not parts or page.scanned_chars > _SCAN_LIMIT_CHARS:
+            return
+        best = max(parts, key=lambda part: part.kept_chars)
+        found[best.rank] = best
+        page.claim(best.start, best.end)
+        begun = [part.rank for part in parts if part is not best]
 
 
 def _find_whole(page: Page, rank: int, text: str) -> Survivor | None:
     size = len(text)
+    rest = page.rest
+    page.scanned_chars += len(rest)
+    if len(rest) <= _WINDOW_CHARS and text[:PROBE_CHARS] not in rest:
+        return None
     for at in page.find(text[:PROBE_CHARS]):
         if size < PROBE_CHARS and not _stands_alone(page.text, at, at + size):
             continue
-        if page.text.startswith(text, at) and at + size <= page.free_end(at):
+        if page.text.startswith(text, at):
             return Survivor(rank, at, at + size, size, True)
     return None
 
@@ -167,48 +286,27 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     )
 
 
-def _claim_longest(page, texts, ranks, found, pace, measure) -> None:  # type: ignore[no-untyped-def]
-    """Claim parts of texts, the longest first, until nothing more is found."""
-    waiting = list(ranks)
-    while waiting:
-        parts = []
-        for rank in waiting:
-            pace.step()
-            if page.scanned_chars > _SCAN_LIMIT_CHARS:
-                return
-            part = measure(page, rank, texts[rank])
-            if part is not None:
-                parts.append(part)
-        if not parts:
-            return
-        best = max(parts, key=lambda part: part.kept_chars)
-        found[best.rank] = best
-        page.claim(best.start, best.end)
-        # The others may have meant the same place: they are looked for again.
-        waiting = [part.rank for part in parts if part is not best]
-
-
 def _longest_prefix(page: Page, rank: int, text: str) -> Survivor | None:
     best: Survivor | None = None
     for at in page.find(text[:PROBE_CHARS]):
-        size = _common_chars(text, 0, page.text, at, page.free_end(at))
+        size = _common_chars(text, 0, page.text, at, page.part(at)[1])
         if size >= PROBE_CHARS and (best is None or size > best.kept_chars):
             best = Survivor(rank, at, at + size, size, False)
     return best
 
 
 def _longest_stretch(page: Page, rank: int, text: str) -> Survivor | None:
-    """Look for a text that lost its head, by its middle and by its end."""
+    """Look for a text that lost its head, by its middle."""
     best: Survivor | None = None
-    for offset in (len(text) // 2, len(text) - PROBE_CHARS):
-        for at in page.find(text[offset : offset + PROBE_CHARS]):
-            size = _common_chars(text, offset, page.text, at, page.free_end(at))
-            back = 0
-            limit = min(offset, at - page.free_start(at))
-            while back < limit and text[offset - back - 1] == page.text[at - back - 1]:
-                back += 1
-            if size + back >= 2 * PROBE_CHARS and (best is None or size + back > best.kept_chars):
-                best = Survivor(rank, at - back, at + size, size + back, False)
+    offset = len(text) // 2
+    for at in page.find(text[offset : offset + PROBE_CHARS]):
+        size = _common_chars(text, offset, page.text, at, page.part(at)[1])
+        back = 0
+        limit = min(offset, at - page.part(at)[0])
+        while back < limit and text[offset - back - 1] == page.text[at - back - 1]:
+            back += 1
+        if size + back >= 2 * PROBE_CHARS and (best is None or size + back > best.kept_chars):
+            best = Survivor(rank, at - back, at + size, size + back, False)
     return best
 
 
@@ -224,41 +322,74 @@ def _common_chars(text: str, offset: int, page: str, at: int, end: int) -> int:
     return low
 
 
-def simplify(text: str) -> str:
+def simplified_words(text: str) -> list[str]:
     """Undo what templates do to a text: escapes of JSON and HTML, other white space."""
     if "\\" in text:
         text = text.replace("\\n", " ").replace("\\t", " ").replace("\\r", " ").replace('\\"', '"')
     if "&" in text and ";" in text:
         text = html.unescape(text)
-    return " ".join(text.split())
+    return text.split()
 
 
-def _match_simplified(
-    page: Page, texts: Sequence[str], found: dict[int, Survivor], left: list[int], pace: Pace
-) -> dict[int, Survivor]:
-    """Look again without regard to white space and escapes, if a beginning turns up that way."""
-    rest = simplify(page.rest)
-    hits = []
-    for rank in left:
+def simplify(text: str) -> str:
+    """Join the words of *text* by single blanks."""
+    return " ".join(simplified_words(text))
+
+
+def _claim_altered(
+    page: Page, texts: Sequence[str], left: _Left, found: dict[int, Survivor], pace: Pace
+) -> None:
+    """Claim texts that were trimmed, and those whose white space or escapes differ."""
+    changed = left.changed + [r for r in left.begun if _goes_on_altered(page, texts[r])]
+    if changed:
+        _claim_simplified(page, texts, sorted({*changed, *left.begun}), found, pace)
+    elif left.begun:
+        _claim_parts(page, texts, left.begun, found, pace)
+    headless = [rank for rank in left.headless if rank not in found]
+    for rank in headless:
+        # Its beginning may be explained already, by a passage that it holds.
+        at = page.text.find(texts[rank])
+        if at >= 0:
+            found[rank] = Survivor(rank, at, at + len(texts[rank]), len(texts[rank]), True)
+            page.claim(at, at + len(texts[rank]))
+    headless = [rank for rank in headless if rank not in found]
+    if headless:
+        _claim_parts(page, texts, headless, found, pace, _longest_stretch)
+
+
+def _goes_on_altered(page: Page, text: str) -> bool:
+    """Tell a text whose white space was changed from one that was cut: the former goes on."""
+    for at in page.find(text[:PROBE_CHARS]):
+        size = _common_chars(text, 0, page.text, at, page.part(at)[1])
+        ahead = simplify(text[size : size + 4 * PROBE_CHARS])[:PROBE_CHARS]
+        there = simplify(page.text[at + size : at + size + 8 * PROBE_CHARS])
+        # Both sides start where the one has a blank or an escape that the other lacks.
+        if ahead and there.lstrip("nt\\ ").startswith(ahead.lstrip("nt\\ ")[:12]):
+            return True
+    return False
+
+
+def _claim_simplified(
+    page: Page, texts: Sequence[str], begun: list[int], found: dict[int, Survivor], pace: Pace
+) -> None:
+    """Match the simplified texts with the simplified prompt, where all then have their places."""
+    ranks = sorted([*found, *begun])
+    column = [""] * len(texts)
+    for rank in ranks:
         pace.step()
-        probe = simplify(texts[rank][: 3 * PROBE_CHARS])[:PROBE_CHARS]
-        if len(probe) >= PROBE_CHARS // 2 and probe in rest:
-            hits.append(rank)
-    if not hits:
-        return {}
-    ranks = sorted([*found, *hits])
-    simple_texts = dict(zip(ranks, (simplify(texts[rank]) for rank in ranks), strict=True))
+        column[rank] = simplify(texts[rank])
     simple = Page(simplify(page.text), pace)
-    column = [simple_texts.get(rank, "") for rank in range(len(texts))]
-    matched = _match(simple, column, ranks, pace)
+    matched: dict[int, Survivor] = {}
+    parts = _claim_whole(simple, column, ranks, matched, pace, make_probe)
+    _claim_parts(simple, column, parts.begun, matched, pace)
     page.scanned_chars += simple.scanned_chars
     for rank, survivor in matched.items():
         if rank in found:
-            # Its place in the simplified prompt, so that all stand in one order.
             found[rank].start = survivor.start
-        elif not survivor.is_whole:
-            survivor.kept_chars = _original_chars(texts[rank], survivor.kept_chars)
-    return {rank: survivor for rank, survivor in matched.items() if rank in hits}
+        else:
+            if not survivor.is_whole:
+                survivor.kept_chars = _original_chars(texts[rank], survivor.kept_chars)
+            found[rank] = survivor
 
 
 def _original_chars(text: str, simple_chars: int) -> int:
@@ -274,16 +405,16 @@ def _original_chars(text: str, simple_chars: int) -> int:
     return len(text)
 
 
-def _match_inside(
-    page: Page, texts: Sequence[str], found: dict[int, Survivor], left: list[int], pace: Pace
-) -> dict[int, Survivor]:
-    """Find passages that stand whole inside of a longer one that was sent."""
+def _add_inner(
+    page: Page, texts: Sequence[str], ranks: Sequence[int], found: dict[int, Survivor], pace: Pace
+) -> None:
+    """Find passages that stand whole inside of a much longer one that was sent."""
     longest = max((s.end - s.start for s in found.values()), default=0)
-    sent = {texts[rank] for rank in found}
-    inside: dict[int, Survivor] = {}
-    for rank in left:
+    short = [r for r in ranks if r not in found and PROBE_CHARS <= len(texts[r]) < 0.8 * longest]
+    sent = {texts[rank] for rank in found} if short else set()
+    for rank in short:
         text = texts[rank]
-        if rank in found or not PROBE_CHARS <= len(text) < longest or text in sent:
+        if text in sent:
             continue
         pace.step()
         page.scanned_chars += len(page.text)
@@ -291,5 +422,4 @@ def _match_inside(
             break
         at = page.text.find(text)
         if at >= 0:
-            inside[rank] = Survivor(rank, at, at + len(text), len(text), True)
-    return inside
+            found[rank] = Survivor(rank, at, at + len(text), len(text), True)

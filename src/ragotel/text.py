@@ -24,9 +24,12 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def repair(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 encoder accepts, by U+FFFD; other text is returned as is."""
-    if text.isascii():
-        return text
-    return _SURROGATES.sub("\ufffd", text)
+    try:
+        # Far faster than a search, and nearly every text passes.
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
 
 
 def normalise(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import wrapt
 
-from ragotel import running
+from ragotel import faults, running
 from ragotel.record import Stage
 from ragotel.recorder import close_stage, end_stage, fail_stage, open_stage
 from ragotel.spec import Spec
@@ -105,7 +105,11 @@ def finish(stage: Stage, result: Any) -> Any:
     if type(result) in (str, list):
         end_stage(stage, result)
         return result
-    taken = take_over(stage, result)
+    try:
+        taken = take_over(stage, result)
+    except Exception:
+        faults.note(f"look at the result of {stage.kind}")
+        taken = None
     if taken is not None:
         return taken
     end_stage(stage, result)

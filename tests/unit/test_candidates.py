@@ -1,0 +1,289 @@
+"""Candidates of any shape are understood, and what is not known stays unknown."""
+
+from __future__ import annotations
+
+import uuid
+from collections import namedtuple
+from dataclasses import dataclass, field
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import BaseModel
+
+from ragotel.candidates import read
+from ragotel.chunks import ChunkBook
+from ragotel.lists import rows, settle, shas_of
+from ragotel.text import chunk_sha
+
+
+@dataclass
+class Chunk:
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Passage(BaseModel):
+    chunk_id: str
+    similarity: float
+    content: str
+
+
+class Document:
+    """A framework's document: text and metadata, often no id, never a score."""
+
+    def __init__(self, page_content: str, metadata: dict[str, Any], id: str | None = None) -> None:
+        self.page_content = page_content
+        self.metadata = metadata
+        self.id = id
+
+
+class Node:
+    """A node that keeps its text behind a method and its score in a wrapper."""
+
+    def __init__(self, node_id: str, text: str) -> None:
+        self.node_id = node_id
+        self.text = text
+        self.metadata = {"doc_id": f"doc-of-{node_id}"}
+
+    def get_content(self) -> str:
+        return self.text
+
+
+@dataclass
+class NodeWithScore:
+    node: Node
+    score: float | None
+
+
+@dataclass(slots=True)
+class Slotted:
+    doc_id: str
+    relevance_score: float
+
+
+class Frugal:
+    """Properties beyond a candidate's own parts must not be touched."""
+
+    id = "frugal"
+
+    @property
+    def embedding(self) -> Any:
+        raise AssertionError("an embedding was fetched")
+
+    @property
+    def parent_document(self) -> Any:
+        raise AssertionError("a document was fetched")
+
+
+Row = namedtuple("Row", "id score text")
+POINT = SimpleNamespace(id=7, version=3, score=0.5, payload={"text": "seven", "doc_id": "d"})
+HIT = {"_id": "a", "_score": 2.5, "_source": {"text": "eins", "doc_id": "d"}}
+
+SHAPES: dict[str, tuple[Any, list[Any], list[Any], list[Any]]] = {
+    "dataclasses": ([Chunk("a", 0.5, "x")], ["a"], [0.5], ["x"]),
+    "pydantic": ([Passage(chunk_id="a", similarity=0.5, content="x")], ["a"], [0.5], ["x"]),
+    "slots": ([Slotted("d", 0.5)], ["d"], [0.5], [None]),
+    "named tuples": ([Row("a", 0.5, "x")], ["a"], [0.5], ["x"]),
+    "dicts": ([{"id": "a", "score": 1}, {"id": "b"}], ["a", "b"], [1.0, None], [None, None]),
+    "framework documents": (
+        [Document("x", {"chunk_id": "m"}), Document("y", {})],
+        ["m", chunk_sha("y")], [None, None], ["x", "y"],
+    ),
+    "document, score": ([(Document("x", {"id": "m"}), 0.5)], ["m"], [0.5], ["x"]),
+    "score, document": ([(0.5, Document("x", {"id": "m"}))], ["m"], [0.5], ["x"]),
+    "dict, score": ([({"id": "a", "text": "x"}, 0.5)], ["a"], [0.5], ["x"]),
+    "id, score": ([("a", 0.5), ("b", 0.25)], ["a", "b"], [0.5, 0.25], [None, None]),
+    "int id, score": ([(3, 0.5), (4, 0.25)], ["3", "4"], [0.5, 0.25], [None, None]),
+    "id, text, score": ([("a", "some text", 0.5)], ["a"], [0.5], ["some text"]),
+    "text, score": ([("some text", 0.5)], [chunk_sha("some text")], [0.5], ["some text"]),
+    "nodes with scores": ([NodeWithScore(Node("n", "x"), None)], ["n"], [None], ["x"]),
+    "points": (SimpleNamespace(points=[POINT]), ["7"], [0.5], ["seven"]),
+    "hits": ({"hits": [{"id": "a", "score": 0.5}]}, ["a"], [0.5], [None]),
+    "hits in hits": ({"took": 1, "hits": {"total": 1, "hits": [HIT]}}, ["a"], [2.5], ["eins"]),
+    "matches": (
+        {"matches": [{"id": "a", "score": 0.5, "metadata": {"text": "x"}}], "namespace": ""},
+        ["a"], [0.5], ["x"],
+    ),
+    "documents": (
+        {"documents": [SimpleNamespace(id="a", content="x", meta={}, score=0.5)]},
+        ["a"], [0.5], ["x"],
+    ),
+    "dict of nested lists": (
+        {"ids": [["a", "b"]], "distances": [[0.1, 0.2]], "documents": [["x", "y"]],
+         "metadatas": [[{"doc_id": "d"}, None]], "embeddings": None},
+        ["a", "b"], [0.1, 0.2], ["x", "y"],
+    ),
+    "dict of lists": ({"id": ["a"], "score": [0.5]}, ["a"], [0.5], [None]),
+    "documents and scores": (([Document("x", {"id": "m"})], [0.5]), ["m"], [0.5], ["x"]),
+    "list beside something": (([{"id": "a"}], {"took": 3}), ["a"], [None], [None]),
+    "distances and indices": (
+        (np.array([[0.5, 0.25]], dtype="float64"), np.array([[7, 9]])),
+        ["7", "9"], [0.5, 0.25], [None, None],
+    ),
+    "one list per query": ([[{"id": 1, "distance": 0.5, "entity": {"text": "x"}}]],
+                           ["1"], [0.5], ["x"]),
+    "ids": ([3, 4], ["3", "4"], [None, None], [None, None]),
+    "array of ids": (np.array([3, 4]), ["3", "4"], [None, None], [None, None]),
+    "array of rows": (np.array([[3, 0.5], [4, 0.25]]), ["3", "4"], [0.5, 0.25], [None, None]),
+    "array of named columns": (
+        np.array([("a", 0.5)], dtype=[("id", "U4"), ("score", "f8")]), ["a"], [0.5], [None],
+    ),
+    "data frame": (
+        pd.DataFrame({"chunk_id": ["a", "b"], "score": [0.5, float("nan")], "text": ["x", "y"]}),
+        ["a", "b"], [0.5, None], ["x", "y"],
+    ),
+    "rows of a data frame": (
+        [row for _, row in pd.DataFrame({"id": ["a"], "score": [0.5]}).iterrows()],
+        ["a"], [0.5], [None],
+    ),
+    "texts": (["one passage", "two"], [chunk_sha("one passage"), chunk_sha("two")],
+              [None, None], ["one passage", "two"]),
+    "scores by id": ({"a": 0.5, "b": 0.25}, ["a", "b"], [0.5, 0.25], [None, None]),
+    "records by id": ({"a": {"score": 0.5, "text": "x"}}, ["a"], [0.5], ["x"]),
+    "uuids": ([uuid.UUID(int=1)], [str(uuid.UUID(int=1))], [None], [None]),
+    "tuple of dicts": (({"id": "a"}, {"id": "b"}), ["a", "b"], [None, None], [None, None]),
+    "mixed": ([{"id": "a"}, None, ("b", 0.5), "some text"],
+              ["a", None, "b", chunk_sha("some text")], [None, None, 0.5, None],
+              [None, None, None, "some text"]),
+    "missing everything": ([{"id": None, "score": None, "text": None}], [None], [None], [None]),
+    "empty": ([], [], [], []),
+    "only named attributes are read": ([Frugal()], ["frugal"], [None], [None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes(name: str) -> None:
+    """Ids as texts, scores as floats, texts as they are; nothing is invented."""
+    value, ids, scores, texts = SHAPES[name]
+    found = read(value)
+    assert found is not None
+    book = ChunkBook()
+    settle(found, book)
+    made = rows(found, shas_of(found, book), 100)
+    assert [row["id"] for row in made] == ids
+    assert [row["score"] for row in made] == scores
+    assert found.texts == texts
+    assert [row.get("sha") for row in made] == [text and chunk_sha(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "value", [None, 7, "a text", b"bytes", object(), iter([{"id": "a"}]), {}, [object()], (x for x in "ab")]
+)
+def test_what_is_no_list_of_candidates_is_none(value: object) -> None:
+    """Not understood is not the same as empty."""
+    assert read(value) is None
+
+
+def test_an_iterator_is_not_consumed() -> None:
+    """A generator of candidates is left as it is."""
+    hits = iter([{"id": "a"}, {"id": "b"}])
+    assert read(hits) is None
+    assert next(hits) == {"id": "a"}
+
+
+def test_extras_are_read_where_present() -> None:
+    """doc_id, doc_version, superseded, tokens and leg, on the element or in its metadata."""
+    found = read(
+        [
+            {"id": "a", "doc_id": "d", "metadata": {"superseded": True, "tokens": 12}},
+            {"id": "b", "metadata": {"doc_version": 3, "leg": "bm25", "token_count": "7"}},
+        ]
+    )
+    assert found is not None
+    settle(found, ChunkBook())
+    assert rows(found, [None, None], 10) == [
+        {"id": "a", "score": None, "doc_id": "d", "superseded": True, "tokens": 12},
+        {"id": "b", "score": None, "doc_version": "3", "leg": "bm25", "tokens": 7},
+    ]
+
+
+def test_distances_are_lower_is_better() -> None:
+    """A distance stands in for a missing score, and says which way it runs."""
+    found = read({"ids": [["a"]], "distances": [[0.1]]})
+    assert found is not None
+    assert found.higher_is_better is False
+
+
+def test_the_users_extractors_come_first() -> None:
+    """An extractor that raises keeps what is found without it, and counts."""
+    readers = {"id": lambda item: item["key"], "doc_id": lambda item: 1 / 0}
+    found = read([{"id": "a", "key": "k"}], readers)
+    assert found is not None
+    assert (found.ids, found.faults) == (["k"], 1)
+
+
+def test_scores_keep_their_value_through_an_overwrite() -> None:
+    """A reranker that overwrites scores and sorts in place does not change what was read."""
+    hits = [Chunk("a", 0.5, "x"), Chunk("b", 0.25, "y")]
+    found = read(hits)
+    for hit in hits:
+        hit.score = 9.0
+    hits.reverse()
+    assert found is not None
+    assert (found.ids, found.scores) == (["a", "b"], [0.5, 0.25])
+
+
+class Tensor:
+    """A 0-d view into an array, as torch gives them: it changes with the array."""
+
+    shape: tuple[int, ...] = ()
+
+    def __init__(self, cell: list[float]) -> None:
+        self.cell = cell
+
+    def __float__(self) -> float:
+        return self.cell[0]
+
+
+def test_views_into_an_array_are_cast_at_once() -> None:
+    """Scores that are views are read before the array changes."""
+    cell = [0.5]
+    found = read([{"id": "a", "score": Tensor(cell)}])
+    cell[0] = 9.0
+    assert found is not None
+    assert found.scores == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "state"),
+    [
+        (np.float32(0.5), 0.5, None),
+        (np.float16(0.5), 0.5, None),
+        (Decimal("0.5"), 0.5, None),
+        (np.int64(3), 3.0, None),
+        ("0.5", 0.5, None),
+        (True, 1.0, None),
+        (None, None, None),
+        (float("nan"), None, "nan"),
+        (float("-inf"), None, "inf"),
+        (10**400, None, "inf"),
+        ("high", None, "invalid"),
+        ([1, 2], None, "invalid"),
+    ],
+)
+def test_scores_are_floats_or_null_with_a_mark(value: Any, score: Any, state: Any) -> None:
+    """Never NaN, never 0.0 for a missing one."""
+    found = read([{"id": "a", "score": value}])
+    assert found is not None
+    settle(found, ChunkBook())
+    expected = {"id": "a", "score": score} | ({"score_state": state} if state else {})
+    assert rows(found, [None], 10) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [(1, "1"), ("b", "b"), (None, None), ("", None), (uuid.UUID(int=1), str(uuid.UUID(int=1))),
+     (np.int64(5), "5"), (2.0, "2"), (float("nan"), None), (b"x", "x")],
+)  # fmt: skip
+def test_ids_are_texts_or_null(value: Any, key: str | None) -> None:
+    """A missing id is null: neither its rank nor an empty text."""
+    found = read([{"id": value, "score": 0.5}])
+    assert found is not None
+    settle(found, ChunkBook())
+    assert found.keys == [key]
