@@ -138,8 +138,11 @@ class Encoder:
     def _put_values(self, stage: Stage, made: Attributes) -> None:
         for source in (stage.values, stage.reply):
             for key, value in (source or {}).items():
-                if "." in key and not (source is stage.reply and key in made):
+                if source is not stage.reply or key not in made:
                     _put(made, key, value)
+        # A condition quotes values of the user's.
+        if not self.privacy.keeps_text:
+            made.pop(at.FILTER, None)
 
     def _put_text(self, made: Attributes, key: str, text: str) -> None:
         """Put one text as far as it may leave, and say what became of it."""

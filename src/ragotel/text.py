@@ -23,7 +23,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def repair(text: str) -> str:
-    """Replace lone surrogates, which no UTF-8 encoder accepts, by U+FFFD; other text is returned as is."""
+    """Replace lone surrogates, which no UTF-8 encoder accepts, by U+FFFD; others stay as is."""
     try:
         # Far faster than a search, and nearly every text passes.
         text.encode()
@@ -45,5 +45,5 @@ def normalise(text: str) -> str:
 
 
 def chunk_sha(text: str) -> str:
-    """Name *text* by content: ``sha256:`` and the first 16 hex digits of its normalised form's SHA-256."""
+    """Name *text* by content: ``sha256:`` and 16 hex digits of its normalised form's SHA-256."""
     return "sha256:" + hashlib.sha256(normalise(text).encode("utf-8", "replace")).hexdigest()[:16]

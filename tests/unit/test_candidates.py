@@ -173,7 +173,8 @@ def test_shapes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, 7, "a text", b"bytes", object(), iter([{"id": "a"}]), {}, [object()], (x for x in "ab")]
+    "value",
+    [None, 7, "a text", b"bytes", object(), iter([{"id": "a"}]), {}, [object()], (x for x in "ab")],
 )
 def test_what_is_no_list_of_candidates_is_none(value: object) -> None:
     """Not understood is not the same as empty."""

@@ -67,9 +67,7 @@ def test_a_pool_s_thread_does_not_keep_the_request(recorded: Recorded) -> None:
 
         first, second = answer("one"), answer("two")
         pool.submit(dense, "stray").result()
-    found = {
-        s[at.RETRIEVAL_QUERY]: s.get(at.REQUEST_ID) for s in recorded.stages("retrieve")
-    }
+    found = {s[at.RETRIEVAL_QUERY]: s.get(at.REQUEST_ID) for s in recorded.stages("retrieve")}
     assert found == {"one": first, "two": second, "stray": None}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ragotel.survivors import find_survivors
 
-WORDS = "apple banana cherry durian elder fig grape".split()
+WORDS = ["apple", "banana", "cherry", "durian", "elder", "fig", "grape"]
 TEXTS: list[str | None] = [
     f"Chapter {n}: the {word} rule says that within {n * 3} days you may return {word}s.\n"
     f"Second line of {word} with more.\n  indented {word} line follows, and the end is here."
@@ -75,7 +75,9 @@ def test_a_passage_inside_of_another_stands_there() -> None:
 
 def test_a_common_heading_is_no_trace_of_a_passage() -> None:
     """The chunk whose heading another one shares was not sent in part."""
-    texts: list[str | None] = [f"Title: Support handbook, page\n{x} goes on." for x in ("No", "Yes")]
+    texts: list[str | None] = [
+        f"Title: Support handbook, page\n{x} goes on." for x in ("No", "Yes")
+    ]
     assert survivors(f"H\n{texts[1]}", texts) == [1]
 
 
