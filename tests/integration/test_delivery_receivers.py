@@ -215,16 +215,6 @@ def test_queue_is_bounded_and_losses_are_told(receiver: Receiver, url: str) -> N
     assert sum(span["rag.loss.requests"] for span in receiver.named("ragotel.loss")) == 21
 
 
-def test_tight_loop_loses_nothing(receiver: Receiver, url: str) -> None:
-    """A loop that never waits, of many times the queue's size, makes way for the worker."""
-    delivery = open_delivery(url, queue_bytes=4_000_000)
-    for n in range(5000):
-        assert delivery.submit(FakeRequest(n, "x" * 8_000, span_count=2))
-    assert delivery.flush(60)
-    delivery.shutdown()
-    assert delivery.counters() == delivered(10_000, 5000)
-
-
 def test_request_beyond_the_whole_limit_is_named_so(url: str) -> None:
     """One request that could never fit has a cause of its own."""
     delivery = open_delivery(url, queue_bytes=1000)

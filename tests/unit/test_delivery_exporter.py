@@ -134,3 +134,14 @@ def test_shutdown_twice_is_harmless() -> None:
     delivery.shutdown()
     delivery.shutdown()
     assert delivery.counters() == Counters(Tally(1, 1), Tally(1, 1), {})
+
+
+def test_tight_loop_loses_nothing() -> None:
+    """A loop that never waits, of many times the queue's size, makes way for the worker."""
+    exporter = FakeExporter()
+    delivery = Delivery(resolve_settings(exporter=exporter, queue_bytes=2_000_000))
+    for n in range(3000):
+        assert delivery.submit(FakeRequest(n, "x" * 8_000, span_count=2))
+    assert delivery.flush(60)
+    delivery.shutdown()
+    assert delivery.counters() == Counters(Tally(6000, 3000), Tally(6000, 3000), {})

@@ -27,9 +27,13 @@ class Part(NamedTuple):
     """Spans of one request in the transport's own form; a ticket of None marks a loss report."""
 
     ticket: Ticket | None
-    piece: Any
+    pieces: list[Any]
+    """One for each span."""
     size_bytes: int
-    span_count: int
+
+    @property
+    def span_count(self) -> int:
+        return 0 if self.ticket is None else len(self.pieces)
 
 
 @dataclass(slots=True)
@@ -47,8 +51,22 @@ class Batch:
         self.parts.append(part)
         self.size_bytes += part.size_bytes
 
+    @property
+    def pieces(self) -> list[Any]:
+        """All spans, in order."""
+        return [piece for part in self.parts for piece in part.pieces]
+
     def halves(self) -> tuple[Batch, Batch]:
         """Split in two, for a receiver that takes less than expected."""
+        if len(self.parts) == 1:
+            ticket, pieces, size = self.parts[0]
+            middle = len(pieces) // 2
+            self.parts = [
+                Part(ticket, some, size * len(some) // len(pieces))
+                for some in (pieces[:middle], pieces[middle:])
+            ]
+            if ticket is not None:
+                ticket.open_parts += 1
         middle = len(self.parts) // 2
         halves = Batch(losses=self.losses), Batch()
         for half, parts in zip(halves, (self.parts[:middle], self.parts[middle:]), strict=True):

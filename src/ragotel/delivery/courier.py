@@ -112,7 +112,7 @@ class Courier:
             self.under_way = Batch()
 
     def _deliver(self, batch: Batch) -> None:
-        message = self.transport.message([part.piece for part in batch.parts])
+        message = self.transport.message(batch.pieces)
         give_up_at = time.monotonic() + self._settings.retry_s
         attempt = 0
         while True:
@@ -123,7 +123,7 @@ class Courier:
                 self._accounts.delivered(batch, answer.rejected_spans)
                 return
             self.last_failure = answer.detail
-            if answer.verdict == "too_large" and len(batch.parts) > 1:
+            if answer.verdict == "too_large" and len(batch.pieces) > 1:
                 for half in batch.halves():
                     self._deliver(half)
                 return
@@ -164,7 +164,7 @@ class Courier:
 
     def _give_up(self, batch: Batch, answer: Answer) -> None:
         cause = SHUTDOWN if self._alarm.is_over() else EXPORT_FAILED
-        log.warning("ragotel gave up a message of %d spans: %s", len(batch.parts), answer.detail)
+        log.warning("ragotel gave up a message of %d spans: %s", len(batch.pieces), answer.detail)
         self._accounts.lost(batch, cause)
 
     def close(self) -> None:

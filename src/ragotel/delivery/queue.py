@@ -17,6 +17,9 @@ class ByteQueue:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
+        """Of everything that has been accepted and is not settled."""
+        self.waiting_bytes = 0
+        """Of what nobody has begun to encode."""
         self.accepted = 0
         """Requests ever taken in."""
         self.settled = 0
@@ -29,6 +32,10 @@ class ByteQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def is_nearly_full(self) -> bool:
+        """Whether it is time to send what there is rather than to wait for more."""
+        return self.used_bytes * 2 > self.limit_bytes
+
     def offer(self, pending: Pending) -> bool:
         """Take *pending* in, or answer False where it would not fit."""
         with self._lock:
@@ -36,6 +43,7 @@ class ByteQueue:
             if used > self.limit_bytes:
                 return False
             self.used_bytes = used
+            self.waiting_bytes += pending.size_bytes
             self.accepted += 1
             self._waiting.append(pending)
             return True
@@ -43,9 +51,17 @@ class ByteQueue:
     def pop(self) -> Pending | None:
         """Hand out the oldest; its bytes stay charged."""
         try:
-            return self._waiting.popleft()
+            pending = self._waiting.popleft()
         except IndexError:
             return None
+        with self._lock:
+            self.waiting_bytes -= pending.size_bytes
+        return pending
+
+    def recharge(self, before_bytes: int, after_bytes: int) -> None:
+        """Charge an encoded request by what its bytes take instead of what its objects took."""
+        with self._lock:
+            self.used_bytes += after_bytes - before_bytes
 
     def release(self, size_bytes: int) -> None:
         """Stop charging a request that was delivered or lost."""

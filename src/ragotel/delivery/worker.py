@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from opentelemetry import context
 
@@ -51,6 +52,7 @@ class Worker:
         self._batch = Batch()
         self._batch_due = 0.0
         self._is_asleep = False
+        self._is_resting = False
         self._idle_since = 0.0
         self._flush_up_to = 0
         self._encoded = 0
@@ -62,6 +64,9 @@ class Worker:
         """Tell that something was queued; costs nothing while the worker is awake."""
         if self._is_asleep:
             self._is_asleep = False
+            self._alarm.ring()
+        elif self._is_resting and self._queue.waiting_bytes >= self._high_bytes // 2:
+            self._is_resting = False
             self._alarm.ring()
 
     def flush(self, up_to: int) -> None:
@@ -75,7 +80,9 @@ class Worker:
 
     def is_crowded(self) -> bool:
         """Whether requests come faster than they are encoded, the receiver not being the cause."""
-        return self._queue.used_bytes >= self._high_bytes and not self._courier.is_waiting()
+        queue = self._queue
+        is_behind = queue.waiting_bytes >= self._high_bytes or queue.is_nearly_full()
+        return is_behind and not self._is_resting and not self._courier.is_waiting()
 
     def make_way(self) -> None:
         """Let a crowded worker encode one request; for the thread that submits, for 5 ms at most.
@@ -128,12 +135,14 @@ class Worker:
         if self._batch.parts and self._is_due():
             self._ship()
         elif pending is None:
+            self._is_resting = True
             self._rest()
+            self._is_resting = False
             pacing.begin()
         self._ledger.announce()
 
     def _is_due(self) -> bool:
-        if time.monotonic() >= self._batch_due:
+        if time.monotonic() >= self._batch_due or self._queue.is_nearly_full():
             return True
         is_wanted = self._alarm.stop_by is not None or self._flush_up_to > self._queue.settled
         return is_wanted and not len(self._queue)
@@ -159,35 +168,55 @@ class Worker:
     def _encode(self, pending: Pending) -> None:
         """Put the spans of one request into batches; its failure costs itself alone."""
         ticket = Ticket(pending.size_bytes)
-        added = 0
+        encoded: list[tuple[Any, int]] = []
         pacing.is_hurried = self.is_crowded()
         pace = pacing.Pace()
+        count = 0
         try:
             for span in pending.finish():
-                self._add(ticket, span)
-                added += 1
+                count += 1
+                self._encode_span(ticket, span, encoded)
                 pace.step()
         except Exception as error:
             log.warning("ragotel could not encode a request: %s: %s", type(error).__name__, error)
             ticket.lost_cause = ENCODE_FAILED
-            self._ledger.lose(ENCODE_FAILED, max(0, pending.span_count - added), 0)
-        ticket.is_whole = True
+            self._ledger.lose(ENCODE_FAILED, max(0, pending.span_count - count), 0)
+        ticket.size_bytes = sum(size for _, size in encoded)
+        self._queue.recharge(pending.size_bytes, ticket.size_bytes)
         self._encoded += 1
-        self._accounts.close_if_done(ticket)
+        self._add(ticket, encoded)
 
-    def _add(self, ticket: Ticket, span: SpanData) -> None:
+    def _encode_span(self, ticket: Ticket, span: SpanData, encoded: list[tuple[Any, int]]) -> None:
         try:
-            piece, size = self._courier.encode(span)
+            encoded.append(self._courier.encode(span))
         except ValueError as error:
             log.warning("ragotel: %s", error)
             ticket.lost_cause = TOO_LARGE
             self._ledger.lose(TOO_LARGE, 1, 0)
-            return
-        if self._batch.parts and self._batch.size_bytes + size > self._courier.room_bytes:
+
+    def _add(self, ticket: Ticket, encoded: list[tuple[Any, int]]) -> None:
+        """Add a request to the open batch, whole if a message can hold it."""
+        room = self._courier.room_bytes
+        if self._batch.parts and self._batch.size_bytes + ticket.size_bytes > room:
             self._ship()
+        pieces: list[Any] = []
+        size_bytes = 0
+        for piece, size in encoded:
+            if pieces and size_bytes + size > room:
+                self._add_part(Part(ticket, pieces, size_bytes))
+                self._ship()
+                pieces, size_bytes = [], 0
+            pieces.append(piece)
+            size_bytes += size
+        if pieces:
+            self._add_part(Part(ticket, pieces, size_bytes))
+        ticket.is_whole = True
+        self._accounts.close_if_done(ticket)
+
+    def _add_part(self, part: Part) -> None:
         if not self._batch.parts:
             self._open_batch()
-        self._batch.add(Part(ticket, piece, size, 1))
+        self._batch.add(part)
 
     def _open_batch(self) -> None:
         """Begin a batch, with the losses that no delivered one has told yet."""
@@ -197,7 +226,7 @@ class Worker:
         self._batch.losses = self._ledger.take_unreported()
         for cause, tally in self._batch.losses.items():
             piece, size = self._courier.encode(loss_span(cause, tally))
-            self._batch.add(Part(None, piece, size, 0))
+            self._batch.add(Part(None, [piece], size))
 
     def _ship(self) -> None:
         """Send the open batch; it is delivered or lost when this returns."""
