@@ -4,7 +4,8 @@ Everything is three-valued: True, False, or None where the evidence was never re
 
 AMBIGUITIES: where the rules are silent or can be read in two ways, this is the reading chosen here.
 
-A1  A label meets a request per pair: each (request, label) gets the first rule that holds for that pair.
+A1  A label meets a request: the first rule that gives the request any label at all decides, for all its labels.
+    (Else a run's request would also be judged by every other label that asks the same question.)
 A2  A grade without a label id counts for every label of the request.
 A3  The generation that gave the answer: the last one that ended well, else the last one.
 A4  The lists that fed a prompt: those that ended before it began and began after the assembly before it
@@ -15,9 +16,8 @@ A6  A stage that failed handed nothing on and is left out (`degraded` tells); it
 A7  An element with a null id in a whole list is not the gold chunk: the list still decides absence.
 A8  No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
 A9  A probe of the served version that found the chunk proves that it exists.
-A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved if no list at
-    all can be read, or the gold is in an earlier list and in none that can be read was it lost; never
-    against a whole manifest without the gold. Else it cannot be told.
+A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved, unless a list
+    before them is known to lack the gold (after the last one that has it): then it cannot be told.
 A11 Where no list at all can be read, the claim in the prompt outweighs even a whole manifest without the gold
     (later evidence proves earlier factors); where lists were read, the manifest stands.
 A12 The gold id in the sent list, or among what assembly dropped, was in the list handed to assembly.
@@ -36,7 +36,7 @@ A21 loss_stage: removal by a filter, or with a filter's reason, is `filtered`; a
     fusion_limit; a cut by rerank or blend counts where the rank last passed the cut-off (k): a passage that
     fusion had beyond k is fused_beyond_cutoff although the reranker cut it. Without fusion: retrieved_beyond_
     cutoff. In the list beyond k and not known to be in the prompt: by the same scan, else assemble.
-A22 deep_rank: the best over the legs' probes of a recorded served version (a probe of any other is named); leg ranks are of the legs that fed the prompt.
+A22 deep_rank: the best over the legs' probes of a recorded served version (a probe of any other is named); leg ranks are of all legs of the request.
 A23 via_other_chunk: set where no last list has a gold id and the claim stands in the prompt; it names the
     chunk where one of known text has the claim, else it is ''.
 A24 Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent, chunking only if
@@ -45,13 +45,15 @@ A24 Context problem: prompt-assembly if a gold chunk with the claim was in the l
 A25 A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be told.
 A26 Versions in force within that hour: those that other requests recorded for the index within an hour.
 A27 An answerable label without passages: unknown.
-A29 The text or document of a chunk id is taken from a manifest only where the served version was recorded.
+A29 The text or document of a chunk id is taken from the rows of the recorded served version and its parents,
+    also where they were not loaded whole; not where the served version was not recorded.
 A28 A list attribute that is absent: `off` if the content mode says so, `empty` if the count is 0, else not
     recorded. An empty list whose count says more is truncated.
 """
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Iterable
 
@@ -68,8 +70,9 @@ from plain import (
     World,
 )
 
-from ragotel.text import normalise
+from ragotel import text as ragotel_text
 
+normalise = functools.lru_cache(maxsize=20_000)(ragotel_text.normalise)
 HOUR_NS = 3_600_000_000_000
 READABLE = ("whole", "empty")
 FILTER_REASONS = ("permission", "threshold", "per_document_cap")
@@ -88,6 +91,7 @@ def any_of(values: Iterable[Answer]) -> Answer:
     return found
 
 
+@functools.lru_cache(maxsize=200_000)
 def states(body: str, claim: str) -> bool:
     """Whether *body* states *claim*: no letter or digit runs on at its ends."""
     body, claim = normalise(body), normalise(claim).strip()
@@ -112,6 +116,9 @@ class Store:
         self.world = world
         self.texts = world.texts()
         self.manifests = {(m.index, m.version): m for m in world.manifests}
+        self.grades: dict[tuple[str, str], list[Grade]] = {}
+        for grade in world.grades:
+            self.grades.setdefault((grade.trace_id, grade.request_id), []).append(grade)
         self.served: dict[str, list[tuple[int, str]]] = {}
         for request in world.requests:
             for stage in request.stages:
@@ -120,17 +127,23 @@ class Store:
                         (request.start_ns, stage.version)
                     )
 
+    @functools.cache  # noqa: B019 (a store lives as long as one comparison)
     def chunks(self, index: str, version: str) -> dict[str, tuple[str, str]] | None:
         """Chunk id to (doc id, sha) of a version; None unless it and all its parents were loaded."""
         manifest = self.manifests.get((index, version))
         if manifest is None or not manifest.is_whole:
             return None
-        chunks: dict[str, tuple[str, str]] | None = {}
-        if manifest.parent:
-            chunks = self.chunks(index, manifest.parent)
-            if chunks is None:
-                return None
-        chunks = dict(chunks or {})
+        if manifest.parent and self.chunks(index, manifest.parent) is None:
+            return None
+        return self.described(index, version)
+
+    @functools.cache  # noqa: B019
+    def described(self, index: str, version: str) -> dict[str, tuple[str, str]]:
+        """Chunk id to (doc id, sha) as far as the loaded rows of a version and its parents tell."""
+        manifest = self.manifests.get((index, version))
+        if manifest is None:
+            return {}
+        chunks = dict(self.described(index, manifest.parent)) if manifest.parent else {}
         for row in manifest.rows:
             if row.deleted:
                 chunks.pop(row.chunk_id, None)
@@ -210,7 +223,7 @@ class Gold:
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
         self.served: dict[str, tuple[str, str]] = {}
         for stage in self.searched:
-            self.served.update(store.chunks(stage.index, stage.version) or {})
+            self.served.update(store.described(stage.index, stage.version))
 
     def text_of(self, hit: Hit) -> str | None:
         sha = hit.sha or self.served.get(hit.id or "", ("", ""))[1]
@@ -227,9 +240,7 @@ class Gold:
         if not self.passage.doc_ids:
             return False
         doc_id = hit.doc_id or self.served.get(hit.id or "", ("", ""))[0]
-        if not doc_id:
-            return False if hit.id is None else None
-        return doc_id in self.passage.doc_ids
+        return doc_id in self.passage.doc_ids if doc_id else None
 
     def is_gold(self, hit: Hit) -> Answer:
         if self.passage.has_ids:
@@ -277,10 +288,9 @@ class Gold:
         if chunks is None:
             return None
         if self.passage.has_ids:
-            docs = {doc_id for doc_id, _ in chunks.values()}
-            return bool(
-                set(self.passage.chunk_ids) & set(chunks) or set(self.passage.doc_ids) & docs
-            )
+            if any(id in chunks for id in self.passage.chunk_ids):
+                return True
+            return any(doc_id in self.passage.doc_ids for doc_id, _ in chunks.values())
         return any_of(self.has_claim(self.store.texts.get(sha)) for _, sha in chunks.values())
 
     def in_prompt(self) -> tuple[Answer, str | None]:
@@ -311,7 +321,7 @@ def is_untrimmed(hit: Hit) -> bool:
     return hit.kept_chars is None or (hit.chars is not None and hit.kept_chars >= hit.chars)
 
 
-def grade_of(world: World, request: Request, label: Label) -> str | None:
+def grade_of(store: Store, request: Request, label: Label) -> str | None:
     """The grade that counts: human, exact, judge, then the newest."""
     order = {"human": 0, "exact": 1, "judge": 2}
 
@@ -320,29 +330,34 @@ def grade_of(world: World, request: Request, label: Label) -> str | None:
 
     mine = [
         grade
-        for grade in world.grades
-        if (grade.trace_id, grade.request_id) == request.key
-        and grade.label_id in ("", label.label_id)
+        for grade in store.grades.get(request.key, [])
+        if grade.label_id in ("", label.label_id)
     ]
     return min(mine, key=weight).grade if mine else None
 
 
-def matched_by(world: World, request: Request, label: Label) -> str | None:
-    """The first rule by which *label* meets *request*: label_id, grade, attached or question."""
-    triple = (*request.key, label.label_id)
-    if request.label_id == label.label_id:
-        return "label_id"
-    if any((g.trace_id, g.request_id, g.label_id) == triple for g in world.grades):
-        return "grade"
-    if triple in world.complaints:
-        return "complaint"
-    if triple in world.attachments:
-        return "attached"
-    if request.question and _folded(request.question) == _folded(label.question):
-        return "question"
-    return None
+def matched_by(store: Store, request: Request) -> dict[str, str]:
+    """The labels that *request* meets, by the first rule that gives any: label id to the rule's name."""
+    named = {grade.label_id for grade in store.grades.get(request.key, [])}
+    complained = {label for *key, label in store.world.complaints if tuple(key) == request.key}
+    attached = {label for *key, label in store.world.attachments if tuple(key) == request.key}
+    asked = {
+        label.label_id
+        for label in store.world.labels
+        if request.question and _folded(request.question) == _folded(label.question)
+    }
+    known = {label.label_id for label in store.world.labels}
+    if request.label_id in known:
+        return {request.label_id: "label_id"}
+    if (named | complained) & known:
+        found = dict.fromkeys(complained & known, "complaint")
+        return {**found, **dict.fromkeys(named & known, "grade")}
+    if attached & known:
+        return dict.fromkeys(attached & known, "attached")
+    return dict.fromkeys(asked, "question")
 
 
+@functools.lru_cache(maxsize=20_000)
 def _folded(text: str) -> str:
     return normalise(text).strip()
 
@@ -372,4 +387,5 @@ def deep_rank(
     ]
     if ranks:
         return min(ranks), is_foreign
-    return gold.rank(gold.flow.legs), is_foreign
+    legs = [s for s in gold.flow.all_lists if s.stage == "retrieve"]
+    return gold.rank(legs), is_foreign

@@ -41,15 +41,14 @@ ATTRIBUTION = {
 def judge(world: World) -> tuple[dict[tuple[str, ...], Verdict], dict[tuple[str, ...], Verdict]]:
     """(passages, requests): rows by (trace_id, request_id, label_id[, passage from 0])."""
     store = Store(world)
+    labels = {label.label_id: label for label in world.labels}
     passages: dict[tuple[str, ...], Verdict] = {}
     requests: dict[tuple[str, ...], Verdict] = {}
     for request in world.requests:
         flow = Flow(request)
-        for label in world.labels:
-            how = matched_by(world, request, label)
-            if how is None:
-                continue
-            grade = grade_of(world, request, label)
+        for label_id, how in matched_by(store, request).items():
+            label = labels[label_id]
+            grade = grade_of(store, request, label)
             rows = [
                 {**_judge_passage(world, store, flow, label, number, grade), "matched_by": how}
                 for number in range(len(label.passages))
@@ -106,7 +105,7 @@ def _judge_passage(
     if in_list is None and in_prompt:
         if _no_list_recorded(gold):
             in_list = in_index = True
-        elif in_index is not False and _still_there(gold):
+        elif in_index is not False and _may_be_there(gold):
             in_list = True
     if in_index is None and (in_list or found_deep is not None):
         in_index = True
@@ -154,12 +153,10 @@ def _no_list_recorded(gold: Gold) -> bool:
     return all(s.evidence in ("not_recorded", "off", "malformed") for s in gold.flow.lists)
 
 
-def _still_there(gold: Gold) -> bool:
-    """Whether a list before the last one has it and none after that is known to lack it."""
+def _may_be_there(gold: Gold) -> bool:
+    """Whether no list on the way, after the last one that has it, is known to lack it."""
     present = [gold.among(level) for level in gold.flow.levels()]
-    if True not in present:
-        return False
-    last = max(n for n, value in enumerate(present) if value)
+    last = max((n for n, value in enumerate(present) if value), default=0)
     return False not in present[last:]
 
 

@@ -1,0 +1,8 @@
+"""The replay speaks the same plain data as the property tests beside it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "property"))
