@@ -140,7 +140,8 @@ def find_inputs(trace: Trace, spec: Spec, args: Args, kwargs: Kwargs) -> list[Ca
                 known.append(found)
     if not known:
         known = list(trace.frontier)
-    _take(trace, known)
+    if known:
+        _take(trace, known)
     return known
 
 
@@ -197,12 +198,16 @@ def _read_argument(spec: Spec, value: Any) -> Candidates | None:
 
 def _take(trace: Trace, inputs: list[Candidates]) -> None:
     """Mark as used what the inputs are, or what they were cut from."""
-    if not trace.frontier:
+    waiting_lists = trace.frontier
+    if not waiting_lists:
+        return
+    if len(waiting_lists) == 1 and waiting_lists[0] is inputs[0]:
+        trace.frontier = []
         return
     first_ids = [found.ids[0] for found in inputs if len(found)]
     trace.frontier = [
         waiting
-        for waiting in trace.frontier
+        for waiting in waiting_lists
         if not any(waiting is taken for taken in inputs)
         and not any(type(i) in _PLAIN and i is not None and i in waiting.ids for i in first_ids)
     ]

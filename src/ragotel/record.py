@@ -86,45 +86,41 @@ def text_chars(texts: list[Any]) -> int:
 
 
 class Stage:
-    """One step of a request while it runs, and its record afterwards."""
+    """One step of a request while it runs, and its record afterwards.
 
-    __slots__ = (
-        "answer", "dropped", "end_ns", "error_type", "faults", "first_chunk_ns", "ingest",
-        "inputs", "is_late", "kind", "name", "outcome", "output", "parent", "parts", "prompt",
-        "query", "reply", "sent", "span_id", "spec", "start_ns", "trace", "used", "values",
-    )  # fmt: skip
+    What most stages never set stands on the class: a stage is made on the service's thread.
+    """
+
+    name: str | None = None
+    span_id: int = 0
+    outcome: str | None = None
+    """None: still running."""
+    error_type: str | None = None
+    values: dict[str, Any] | None = None
+    """Attributes that only this run has, as found; cast when encoded."""
+    query: Any = None
+    inputs: list[Candidates] | None = None
+    output: Candidates | None = None
+    dropped: list[tuple[Any, str]] | None = None
+    """Ids and reasons that the service itself named."""
+    prompt: str | None = None
+    sent: Candidates | None = None
+    """The passages that the service says it sent, in prompt order."""
+    answer: str | None = None
+    parts: list[Any] | None = None
+    """Chunks of a stream, joined when encoded."""
+    reply: dict[str, Any] | None = None
+    """What is known of a model's reply: usage, finish reasons, citations."""
+    first_chunk_ns: int = 0
+    faults: int = 0
+    is_late: bool = False
+    end_ns: int = 0
 
     def __init__(self, spec: Spec, trace: Trace, parent: Stage | None) -> None:
         self.spec = spec
         self.kind = spec.kind
-        self.name: str | None = None
         self.trace = trace
         self.parent = parent
-        self.span_id = 0
-        self.outcome: str | None = None
-        """None: still running."""
-        self.error_type: str | None = None
-        self.values: dict[str, Any] | None = None
-        """Attributes that only this run has, as found; cast when encoded."""
-        self.query: Any = None
-        self.inputs: list[Candidates] | None = None
-        self.output: Candidates | None = None
-        self.dropped: list[tuple[Any, str]] | None = None
-        """Ids and reasons that the service itself named."""
-        self.prompt: str | None = None
-        self.sent: Candidates | None = None
-        """The passages that the service says it sent, in prompt order."""
-        self.used = False
-        self.answer: str | None = None
-        self.parts: list[Any] | None = None
-        """Chunks of a stream, joined when encoded."""
-        self.reply: Any = None
-        """What is known of a model's reply: usage, finish reasons, citations."""
-        self.ingest: dict[str, Any] | None = None
-        self.first_chunk_ns = 0
-        self.faults = 0
-        self.is_late = False
-        self.end_ns = 0
         self.start_ns = clock.tick_ns()
 
     def put(self, key: str, value: Any) -> None:

@@ -20,13 +20,14 @@ from ragotel.encoding import Encoder
 from ragotel.model import Pending
 from ragotel.record import ABANDONED, CANCELLED, ERROR, OK, PendingTrace, Stage, Trace
 from ragotel.settings import Settings, resolve_settings
-from ragotel.spec import FAULT, GENERATE, REQUEST, RETRIEVE, TAKES_LIST, Spec
+from ragotel.spec import ASSEMBLE, FAULT, GENERATE, REQUEST, RETRIEVE, TAKES_LIST, Spec
 
 _ENDPOINT_VARIABLES = (
     "RAGOTEL_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 )
+_HOLDS_TEXT = frozenset((REQUEST, ASSEMBLE, GENERATE))
 _FLUSH_S = 10.0
 
 
@@ -252,7 +253,8 @@ def close_stage(stage: Stage, outcome: str) -> None:
         trace = stage.trace
         if stage.output is not None:
             trace.keep(stage.output)
-        trace.size_bytes += results.text_bytes(stage)
+        if stage.kind in _HOLDS_TEXT:
+            trace.size_bytes += results.text_bytes(stage)
         is_late = trace.is_closed
         stage.is_late = is_late
         stage.outcome = outcome

@@ -105,8 +105,8 @@ class Spec:
     """One decorated function's or one `stage` block's options, compiled."""
 
     __slots__ = (
-        "ask_query", "kind", "name", "options", "otlp_kind", "parameters", "query_names", "readers", "static",
-        "top_k_names", "volatile", "who",
+        "ask_query", "kind", "name", "options", "otlp_kind", "parameters", "query_names",
+        "readers", "static", "top_k_names", "volatile", "who",
     )  # fmt: skip
 
     def __init__(self, kind: str, function: Any, options: Mapping[str, Any]) -> None:
