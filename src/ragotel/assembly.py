@@ -15,7 +15,7 @@ from ragotel import faults
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count
-from ragotel.lists import distinct, finite_scores, settle, shas_of
+from ragotel.lists import add_extra, distinct, scores_of, settle, shas_of
 from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
@@ -47,9 +47,8 @@ def assemble(stage: Stage, book: ChunkBook, pace: Pace) -> Assembled:
     inputs = stage.inputs or []
     for found in inputs:
         settle(found, book)
-    places = distinct(inputs)
-    assembled = Assembled(len(places))
-    entries = list(places.values())
+    entries = distinct(inputs)
+    assembled = Assembled(len(entries))
     assembled.texts = [found.texts[rank] for found, rank in entries]
     if stage.sent is not None:
         _as_told(stage, assembled, entries, book, pace)
@@ -72,11 +71,13 @@ def _as_found(
     assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
     sent = {s.rank for s in survivors}
     sent_texts = {assembled.texts[rank] for rank in sent}
-    reason = reason_for(stage)
-    for rank, (found, place) in enumerate(entries):
-        if rank not in sent and rank not in unknown:
-            is_twin = assembled.texts[rank] in sent_texts
-            _drop(assembled, found, place, "dedupe" if is_twin else reason)
+    settled = sent | unknown
+    _drop(
+        assembled,
+        [entry for rank, entry in enumerate(entries) if rank not in settled],
+        reason_for(stage),
+        sent_texts,
+    )
 
 
 def _as_told(
@@ -103,9 +104,8 @@ def _as_told(
         for rank, key in enumerate(keys)
     ]
     used = set(keys)
-    for found, place in entries:
-        if (found.keys or [])[place] not in used:
-            _drop(assembled, found, place, reason_for(stage))
+    left = [(found, place) for found, place in entries if (found.keys or [])[place] not in used]
+    _drop(assembled, left, reason_for(stage), set())
 
 
 def reason_for(stage: Stage) -> str:
@@ -116,9 +116,21 @@ def reason_for(stage: Stage) -> str:
     return "budget" if has_budget else "other"
 
 
-def _drop(assembled: Assembled, found: Candidates, place: int, reason: str) -> None:
-    key = (found.keys or [])[place]
-    assembled.dropped.append({"id": key, "reason": reason, "inferred": True})
+def _drop(
+    assembled: Assembled,
+    entries: list[tuple[Candidates, int]],
+    reason: str,
+    sent_texts: set[str | None],
+) -> None:
+    """Name what was not sent; the twin of a passage that was sent is a duplicate."""
+    assembled.dropped = [
+        {
+            "id": (found.keys or [])[rank],
+            "reason": "dedupe" if found.texts[rank] in sent_texts else reason,
+            "inferred": True,
+        }
+        for found, rank in entries
+    ]
 
 
 def _row(
@@ -126,8 +138,7 @@ def _row(
 ) -> dict[str, Any]:
     """Describe one passage that was sent; *kept_chars* stands only where it was trimmed."""
     text = found.texts[rank]
-    score = finite_scores((found.scores[rank],))[0][0]
-    row: dict[str, Any] = {"id": (found.keys or [])[rank], "score": score}
+    row: dict[str, Any] = {"id": (found.keys or [])[rank], "score": scores_of(found)[rank]}
     if text:
         row["sha"] = shas_of(found, book)[rank]
         row["chars"] = len(text)
@@ -136,13 +147,9 @@ def _row(
     tokens = _tokens_of(stage, found, rank, text, kept_chars)
     if tokens is not None:
         row["tokens"] = tokens
-    for field in ("doc_id", "doc_version", "leg"):
-        value = (found.extras.get(field) or {rank: None})[rank]
-        if value is not None:
-            row[field] = str(value)[:512]
-    superseded = (found.extras.get("superseded") or {rank: None})[rank]
-    if superseded is not None:
-        row["superseded"] = bool(superseded)
+    for field, column in found.extras.items():
+        if field != "tokens":
+            add_extra((row,), field, (column[rank],))
     return row
 
 

@@ -19,7 +19,7 @@ from ragotel.prompts import text_of_prompt
 from ragotel.record import OK, Stage
 from ragotel.recorder import close_stage, fail_stage, open_stage
 from ragotel.results import look_at_result, take_candidates
-from ragotel.spec import INGEST, KINDS, REQUEST, TAKES_LIST, Spec
+from ragotel.spec import KINDS, REQUEST, Spec
 
 _AMBIENT = {
     "user_id": at.USER_ID,
@@ -262,6 +262,3 @@ class context:  # noqa: N801 - used like a function
 
     async def __aexit__(self, *_: object) -> None:
         self.__exit__()
-
-
-__all__ = ["INGEST", "TAKES_LIST", "StageBlock", "context", "stage"]

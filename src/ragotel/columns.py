@@ -21,8 +21,8 @@ class Candidates:
     """
 
     __slots__ = (
-        "extras", "faults", "higher_is_better", "ids", "items", "keys", "scores", "shared_texts",
-        "shas", "source", "texts",
+        "extras", "faults", "finite", "higher_is_better", "ids", "items", "keys", "scores",
+        "shared_texts", "shas", "source", "states", "texts",
     )  # fmt: skip
 
     def __init__(self, ids: Column, scores: Column, texts: Column) -> None:
@@ -38,6 +38,9 @@ class Candidates:
         """Final ids, filled in by the encoder: casts, content hashes where an id is missing."""
         self.shas: list[str | None] | None = None
         """Hashes of the texts, filled in by the encoder."""
+        self.finite: Column | None = None
+        """Scores as finite floats or None, filled in by the encoder; *states* says why None."""
+        self.states: dict[int, str] = {}
         self.shared_texts = False
         """The texts are those of an earlier list of the request, so they take no further memory."""
 

@@ -14,13 +14,22 @@ from ragotel.assembly import Attributes, assemble, describe_prompt
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count, to_id
-from ragotel.lists import distinct_keys, dump, finite_scores, list_json, settle, shas_of
+from ragotel.lists import distinct_keys, dump, finite_scores, list_json, scores_of, settle, shas_of
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
 from ragotel.privacy import FULL, Privacy, bounded
 from ragotel.record import ERROR, Stage, Trace
 from ragotel.settings import Settings
-from ragotel.spec import ASSEMBLE, FILTER, FUSE, GENERATE, RANKINGS, REQUEST, RERANK, RETRIEVE
+from ragotel.spec import (
+    ASSEMBLE,
+    FILTER,
+    GENERATE,
+    KINDS,
+    RANKINGS,
+    REQUEST,
+    RERANK,
+    RETRIEVE,
+)
 
 _INFERRED = {"fuse": "limit", "rerank": "top_n", "blend": "limit"}
 _INT_KEYS = frozenset(
@@ -40,6 +49,10 @@ class Encoder:
         self.privacy = privacy
         self.max_candidates = max_candidates
         self.chunks = ChunkBook()
+        self._by_kind = dict.fromkeys(KINDS, ("list", self._put_list))
+        self._by_kind[ASSEMBLE] = ("prompt", self._put_prompt)
+        self._by_kind[GENERATE] = ("reply", self._put_reply)
+        self._by_kind[REQUEST] = ("question and answer", self._put_request)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Encoder:
@@ -94,8 +107,7 @@ class Encoder:
             made[at.LATE] = True
         if stage.error_type is not None:
             made[at.ERROR_TYPE] = bounded(stage.error_type, 200)
-        pace = Pace()
-        for part, encode in self._parts(stage, pace):
+        for part, encode in (("values", self._put_values), self._by_kind[stage.kind]):
             try:
                 encode(stage, made)
             except Exception:
@@ -104,18 +116,6 @@ class Encoder:
         if stage.faults:
             made[at.CAPTURE_ERRORS] = stage.faults
         return self._span(stage, made)
-
-    def _parts(self, stage: Stage, pace: Pace) -> list[tuple[str, Any]]:
-        parts: list[tuple[str, Any]] = [("values", self._put_values)]
-        if stage.kind == ASSEMBLE:
-            parts.append(("prompt", lambda s, m: self._put_prompt(s, m, pace)))
-        elif stage.kind == GENERATE:
-            parts.append(("reply", self._put_reply))
-        elif stage.kind == REQUEST:
-            parts.append(("question and answer", self._put_request))
-        else:
-            parts.append(("list", self._put_list))
-        return parts
 
     def _span(self, stage: Stage, made: Attributes) -> SpanData:
         trace = stage.trace
@@ -198,9 +198,9 @@ class Encoder:
         if new:
             made[at.CHUNKS] = dump(new)
 
-    def _put_prompt(self, stage: Stage, made: Attributes, pace: Pace) -> None:
+    def _put_prompt(self, stage: Stage, made: Attributes) -> None:
         inputs = stage.inputs or []
-        assembled = assemble(stage, self.chunks, pace)
+        assembled = assemble(stage, self.chunks, Pace())
         query = stage.trace.root.query if stage.trace.root is not None else None
         made.update(describe_prompt(stage, assembled, query if isinstance(query, str) else None))
         if stage.prompt is not None:
@@ -256,7 +256,7 @@ def _is_identity(inputs: list[Candidates], output: Candidates) -> bool:
     before = inputs[0]
     if list(before.keys or ()) != list(output.keys or ()):
         return False
-    return list(finite_scores(before.scores)[0]) == list(finite_scores(output.scores)[0])
+    return scores_of(before) == scores_of(output)
 
 
 def _answer(stage: Stage) -> str | None:
@@ -320,6 +320,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     return type(value).__name__
-
-
-__all__ = ["FUSE", "Encoder", "span_id_of"]

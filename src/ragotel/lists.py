@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ragotel.chunks import ChunkBook
-from ragotel.columns import Candidates
+from ragotel.columns import Candidates, Column
 from ragotel.fields import to_count, to_id, to_score, to_text
 from ragotel.privacy import MAX_STRING_CHARS, bounded
 from ragotel.text import repair
@@ -94,7 +94,7 @@ def list_json(found: Candidates, shas: Sequence[str | None], limit: int) -> str:
 def rows(found: Candidates, shas: Sequence[str | None], limit: int) -> list[dict[str, Any]]:
     """Make one object per candidate; what is not known is left out, but for id and score."""
     keys = found.keys or []
-    scores, states = finite_scores(found.scores)
+    scores, states = scores_of(found), found.states
     if not found.extras and not states and None not in shas:
         made = [
             {"id": key, "score": score, "sha": sha}
@@ -110,8 +110,16 @@ def rows(found: Candidates, shas: Sequence[str | None], limit: int) -> list[dict
             row["sha"] = shas[rank]
         made.append(row)
     for field, column in found.extras.items():
-        _add_extra(made, field, column)
+        add_extra(made, field, column)
     return made
+
+
+def scores_of(found: Candidates) -> Column:
+    """Cast the scores of a list, once."""
+    if found.finite is None:
+        finite, found.states = finite_scores(found.scores)
+        found.finite = list(finite)
+    return found.finite
 
 
 def finite_scores(column: Sequence[Any]) -> tuple[Sequence[Any], dict[int, str]]:
@@ -127,7 +135,8 @@ def finite_scores(column: Sequence[Any]) -> tuple[Sequence[Any], dict[int, str]]
     return [score for score, _ in cast], states
 
 
-def _add_extra(made: list[dict[str, Any]], field: str, column: Sequence[Any]) -> None:
+def add_extra(made: Sequence[dict[str, Any]], field: str, column: Sequence[Any]) -> None:
+    """Put one further part of each candidate where it is known."""
     for row, value in zip(made, column, strict=False):
         if value is None or value != value:
             continue
@@ -150,10 +159,14 @@ def distinct_keys(lists: Iterable[Candidates]) -> list[str | None]:
     return [key for key in keys if key is None or not (key in seen or seen.add(key))]  # type: ignore[func-returns-value]
 
 
-def distinct(lists: Iterable[Candidates]) -> dict[str | None, tuple[Candidates, int]]:
-    """Map each settled candidate's id to where it stands first; those without id stand alone."""
+def distinct(lists: Sequence[Candidates]) -> list[tuple[Candidates, int]]:
+    """List where each id of settled lists stands first; those without id stand alone."""
+    if len(lists) == 1:
+        keys = lists[0].keys or []
+        if len(set(keys)) == len(keys):
+            return [(lists[0], rank) for rank in range(len(keys))]
     found: dict[Any, tuple[Candidates, int]] = {}
     for candidates in lists:
         for rank, key in enumerate(candidates.keys or ()):
             found.setdefault(key if key is not None else (id(candidates), rank), (candidates, rank))
-    return found
+    return list(found.values())

@@ -105,7 +105,7 @@ class Probe(NamedTuple):
 def make_probe(text: str) -> Probe:
     """Cut the pieces that *text* is looked for by."""
     middle_at = len(text) // 2
-    head = simplify(text[: 3 * PROBE_CHARS])[:PROBE_CHARS]
+    head = simplify(text[: 4 * PROBE_CHARS])[:PROBE_CHARS]
     middle = simplify(text[middle_at : middle_at + 3 * PROBE_CHARS])[:PROBE_CHARS]
     return Probe(head, _inner_word(head), middle, _inner_word(middle))
 
@@ -139,7 +139,8 @@ def find_survivors(
         text, and the last ones if the search would have taken too long.
     """
     pace = pace or Pace()
-    stripped = ["" if text is None else text.strip() for text in texts]
+    # Stripped where it comes to that: most are told apart by one word.
+    stripped = ["" if text is None or text.isspace() else text for text in texts]
     ranks = [rank for rank, text in enumerate(stripped) if text]
     unknown = set(range(len(texts))).difference(ranks)
     page = Page(prompt, pace)
@@ -171,7 +172,7 @@ class _Left:
 
 def _claim_whole(
     page: Page,
-    texts: Sequence[str],
+    texts: list[str],
     ranks: Sequence[int],
     found: dict[int, Survivor],
     pace: Pace,
@@ -190,6 +191,7 @@ def _claim_whole(
         if not rank & 7:
             pace.step()
         if words is None:
+            texts[rank] = text = text.strip()
             survivor = _find_next(page, rank, text, hint)
             if survivor is not None:
                 found[rank] = survivor
@@ -202,13 +204,15 @@ def _claim_whole(
             break
         probe = probes(text)
         if probe.head_key is None or probe.head_key in words:
-            survivor = _find_whole(page, rank, text)
+            texts[rank] = stripped = text.strip()
+            survivor = _find_whole(page, rank, stripped)
             if survivor is not None:
                 found[rank] = survivor
                 page.claim(survivor.start, survivor.end)
                 continue
-            _sort_head(page, rank, text, probe, rest, left)
+            _sort_head(page, rank, stripped, probe, rest, left)
         if (probe.middle_key is None or probe.middle_key in words) and _has_middle(probe, rest):
+            texts[rank] = text.strip()
             left.headless.append(rank)
     return left
 
@@ -409,11 +413,11 @@ def _add_inner(
     page: Page, texts: Sequence[str], ranks: Sequence[int], found: dict[int, Survivor], pace: Pace
 ) -> None:
     """Find passages that stand whole inside of a much longer one that was sent."""
-    longest = max((s.end - s.start for s in found.values()), default=0)
-    short = [r for r in ranks if r not in found and PROBE_CHARS <= len(texts[r]) < 0.8 * longest]
+    limit_chars = 0.8 * max((s.end - s.start for s in found.values()), default=0)
+    short = [r for r in ranks if PROBE_CHARS <= len(texts[r]) < limit_chars and r not in found]
     sent = {texts[rank] for rank in found} if short else set()
     for rank in short:
-        text = texts[rank]
+        text = texts[rank].strip()
         if text in sent:
             continue
         pace.step()

@@ -18,7 +18,7 @@ import wrapt
 
 from ragotel import faults, running
 from ragotel.record import Stage
-from ragotel.recorder import close_stage, end_stage, fail_stage, open_stage
+from ragotel.recorder import end_stage, fail_stage, open_stage
 from ragotel.spec import Spec
 from ragotel.streams import record_async_stream, record_stream, take_over
 
@@ -174,6 +174,3 @@ def _coroutine_caller(spec: Spec) -> Caller:
         return await _wrap_coroutine(wrapped, spec)(*args, **kwargs)
 
     return call
-
-
-__all__ = ["close_stage", "finish", "wrap"]
