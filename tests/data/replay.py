@@ -1,4 +1,4 @@
-"""Replay: recorded runs over labelled corpora as telemetry, and what their truth means in our words.
+"""Replay: recorded runs over labelled corpora as telemetry, and their truth in our words.
 
 The taxonomies meet so (stage of a gold chunk -> bucket, loss stage):
 
@@ -7,13 +7,13 @@ The taxonomies meet so (stage of a gold chunk -> bucket, loss stage):
 - fusion_cut -> retrieval_miss, fusion_limit
 - rerank_cut -> retrieval_miss; rerank_demoted where fusion had it within the last cut-off, else
   fused_beyond_cutoff; without a reranker the cut is a filter: filtered, reason top_n
-- budget_cut, truncated, in_prompt, split -> the prompt decides by the claim: where it stands there, the
-  answer's grade gives the bucket (also if it stands there by way of another chunk, or survived the
-  truncation); where not, context_problem, assemble: attributed to chunking for split chunks that were sent,
-  to prompt-assembly for budget_cut and truncated.
+- budget_cut, truncated, in_prompt, split -> the prompt decides by the claim: where it stands there,
+  the answer's grade gives the bucket (also if it stands there by way of another chunk, or survived
+  the truncation); where not, context_problem, assemble: attributed to chunking for split chunks
+  that were sent, to prompt-assembly for budget_cut and truncated.
 
-A span that the corpus cuts inside a word ("Stanley" of "Stanleyville") is not in the prompt by the rule that
-no letter or digit may adjoin; those questions are counted by the tests.
+A span that the corpus cuts inside a word ("Stanley" of "Stanleyville") is not in the prompt, as no
+letter or digit may adjoin a claim; the tests count those questions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The verdicts on recorded runs over labelled corpora equal the truth that was written down beside them."""
+"""Verdicts on recorded runs over labelled corpora equal the truth written down beside them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ragotel.store import Store
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
-# Where the claim decides otherwise than the chunk's stage. "In the prompt" without its claim: the corpus's
-# span begins or ends inside a word or number, or is a paraphrase that no document states literally.
+# Where the claim decides otherwise than the chunk's stage. "In the prompt" without its claim: the
+# corpus's span begins or ends inside a word, or is a paraphrase that no document states literally.
 RUNS = {
     "xquad_hard": {
         "in_prompt, claim not in the prompt": 1,
@@ -71,7 +71,7 @@ def test_the_rules_agree_with_the_truth(name: str, runs: dict[str, Run]) -> None
 def test_the_store_agrees_with_the_truth(
     name: str, runs: dict[str, Run], store: Store, tmp_path: Path
 ) -> None:
-    """triage_passages and triage_requests call every gold passage and question what its truth says."""
+    """Both triage views call every gold passage and question what its truth says."""
     run = runs[name]
     insert_world(store, run.world, tmp_path, random.Random(name))
     columns = "trace_id, request_id, label_id, bucket, loss_stage, attribution"
@@ -90,6 +90,6 @@ def test_the_store_agrees_with_the_truth(
 
 @pytest.mark.parametrize("name", RUNS)
 def test_how_often_a_rule_departs_from_the_stage(name: str, runs: dict[str, Run]) -> None:
-    """Where the claim decides otherwise than the chunk's stage is counted, so that it stays small."""
+    """How often the claim decides otherwise than the chunk's stage is known and small."""
     counted = Counter(row.explained for row in runs[name].passages.values() if row.explained)
     assert dict(counted) == RUNS[name]

@@ -1,54 +1,71 @@
-"""The verdict rules in plain Python, simple and slow: what the SQL views must say, decided independently.
+"""The verdict rules in plain Python, simple and slow: what the SQL views must say.
 
 Everything is three-valued: True, False, or None where the evidence was never recorded.
 
-AMBIGUITIES: where the rules are silent or can be read in two ways, this is the reading chosen here.
+AMBIGUITIES: where the rules are silent or can be read in two ways, this is the reading chosen
+here.
 
-A1  A label meets a request: the first rule that gives the request any label at all decides, for all its labels.
-    (Else a run's request would also be judged by every other label that asks the same question.)
-A2  A grade without a label id counts for every label of the request.
-A3  The generation that gave the answer: the last one that ended well, else the last one.
-A4  The lists that fed a prompt: those that ended before it began and began after the assembly before it
-    ended; where there are none (a second assembly of the same lists), all that ended before it began.
-A5  A list was consumed by each later ranking or filter that began after it ended; the last lists are those
-    that none consumed. So a leg that began after the fusion ended stands beside the fused list.
-A6  A stage that failed handed nothing on and is left out (`degraded` tells); it decides nothing.
-A7  An element with a null id in a whole list is not the gold chunk: the list still decides absence.
-A8  No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
-A9  A probe of the served version that found the chunk proves that it exists.
-A10 Where the last lists can only be read in part, the claim in the prompt counts as retrieved, unless a list
-    before them is known to lack the gold (after the last one that has it): then it cannot be told.
-A11 Where no list at all can be read, the claim in the prompt outweighs even a whole manifest without the gold
-    (later evidence proves earlier factors); where lists were read, the manifest stands.
-A12 The gold id in the sent list, or among what assembly dropped, was in the list handed to assembly.
-A13 A label by ids alone, without any wording: in the prompt if its id was sent untrimmed; absent if a whole
-    sent list lacks it; sent trimmed: cannot be told.
-A14 A truncated or redacted prompt that does not show the claim is judged by hashes and ids like a hidden one.
-A15 By hash, text_in_prompt is true; by id, text_in_prompt stays null. Without labelled ids id_in_prompt is null.
-A16 Span-only labels with text off: present by hash; absent if all sent texts are known and none has it.
-A17 A passage's row is judged by itself: in the prompt and graded wrong is generation_error there even where
-    the request has lost another passage. The request goes by its passages' buckets.
-A18 The deciding passage is the first one whose bucket is the request's; state, attribution, loss_stage,
-    ranks and the factors of the request are that passage's.
-A19 state of a miss whose lists cannot all be read: null.
-A20 recall_class without a reranker is of the list handed to assembly.
-A21 loss_stage: removal by a filter, or with a filter's reason, is `filtered`; absence from the fused list is
-    fusion_limit; a cut by rerank or blend counts where the rank last passed the cut-off (k): a passage that
-    fusion had beyond k is fused_beyond_cutoff although the reranker cut it. Without fusion: retrieved_beyond_
-    cutoff. In the list beyond k and not known to be in the prompt: by the same scan, else assemble.
-A22 deep_rank: the best over the legs' probes of a recorded served version (a probe of any other is named); leg ranks are of all legs of the request.
-A23 via_other_chunk: set where no last list has a gold id and the claim stands in the prompt; it names the
-    chunk where one of known text has the claim, else it is ''.
-A24 Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent, chunking only if
-    all gold chunks there are known to lack it. The sent list not readable: prompt-assembly if the gold chunk's text has the claim, else
-    unknown (whether it was sent cannot be told).
-A25 A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be told.
-A26 Versions in force within that hour: those that other requests recorded for the index within an hour.
-A27 An answerable label without passages: unknown.
-A29 The text or document of a chunk id is taken from the rows of the recorded served version and its parents,
-    also where they were not loaded whole; not where the served version was not recorded.
-A28 A list attribute that is absent: `off` if the content mode says so, `empty` if the count is 0, else not
-    recorded. An empty list whose count says more is truncated.
+A1   A label meets a request: the first rule that gives the request any label at all decides, for
+     all its labels. (Else a run's request would also be judged by every other label that asks the
+     same question.)
+A2   A grade without a label id counts for every label of the request.
+A3   The generation that gave the answer: the last one that ended well, else the last one.
+A4   The lists that fed a prompt: those that ended before it began and began after the assembly
+     before it ended; where there are none (a second assembly of the same lists), all that ended
+     before it began.
+A5   A list was consumed by each later ranking or filter that began after it ended; the last lists
+     are those that none consumed. So a leg that began after the fusion ended stands beside the
+     fused list.
+A6   A stage that failed handed nothing on and is left out (`degraded` tells); it decides nothing.
+A7   An element with a null id in a whole list is not the gold chunk: the list still decides
+     absence.
+A8   No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
+A9   A probe of the served version that found the chunk proves that it exists.
+A10  Where the last lists can only be read in part, the claim in the prompt counts as retrieved,
+     unless a list before them is known to lack the gold (after the last one that has it): then it
+     cannot be told.
+A11  Where no list at all can be read, the claim in the prompt outweighs even a whole manifest
+     without the gold (later evidence proves earlier factors); where lists were read, the manifest
+     stands.
+A12  The gold id in the sent list, or among what assembly dropped, was in the list handed to
+     assembly.
+A13  A label by ids alone, without any wording: in the prompt if its id was sent untrimmed; absent
+     if a whole sent list lacks it; sent trimmed: cannot be told.
+A14  A truncated or redacted prompt that does not show the claim is judged by hashes and ids like
+     a hidden one.
+A15  By hash, text_in_prompt is true; by id, text_in_prompt stays null. Without labelled ids
+     id_in_prompt is null.
+A16  Span-only labels with text off: present by hash; absent if all sent texts are known and none
+     has it.
+A17  A passage's row is judged by itself: in the prompt and graded wrong is generation_error there
+     even where the request has lost another passage. The request goes by its passages' buckets.
+A18  The deciding passage is the first one whose bucket is the request's; state, attribution,
+     loss_stage, ranks and the factors of the request are that passage's.
+A19  state of a miss whose lists cannot all be read: null.
+A20  recall_class without a reranker is of the list handed to assembly.
+A21  loss_stage: removal by a filter, or with a filter's reason, is `filtered`; absence from the
+     fused list is fusion_limit; a cut by rerank or blend counts where the rank last passed the
+     cut-off (k): a passage that fusion had beyond k is fused_beyond_cutoff although the reranker
+     cut it. Without fusion: retrieved_beyond_ cutoff. In the list beyond k and not known to be in
+     the prompt: by the same scan, else assemble.
+A22  deep_rank: the best over the legs' probes of a recorded served version (a probe of any other
+     is named); leg ranks are of all legs of the request.
+A23  via_other_chunk: set where no last list has a gold id and the claim stands in the prompt; it
+     names the chunk where one of known text has the claim, else it is ''.
+A24  Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent,
+     chunking only if all gold chunks there are known to lack it. The sent list not readable:
+     prompt-assembly if the gold chunk's text has the claim, else unknown (whether it was sent
+     cannot be told).
+A25  A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be
+     told.
+A26  Versions in force within that hour: those that other requests recorded for the index within
+     an hour.
+A27  An answerable label without passages: unknown.
+A28  A list attribute that is absent: `off` if the content mode says so, `empty` if the count is
+     0, else not recorded. An empty list whose count says more is truncated.
+A29  The text or document of a chunk id is taken from the rows of the recorded served version and
+     its parents, also where they were not loaded whole; not where the served version was not
+     recorded.
 """
 
 from __future__ import annotations
@@ -66,7 +83,6 @@ from plain import (
     Probe,
     Request,
     Stage,
-    Verdict,
     World,
 )
 
@@ -129,7 +145,7 @@ class Store:
 
     @functools.cache  # noqa: B019 (a store lives as long as one comparison)
     def chunks(self, index: str, version: str) -> dict[str, tuple[str, str]] | None:
-        """Chunk id to (doc id, sha) of a version; None unless it and all its parents were loaded."""
+        """Chunk id to (doc id, sha) of a version; None unless it and its parents were loaded."""
         manifest = self.manifests.get((index, version))
         if manifest is None or not manifest.is_whole:
             return None
@@ -201,7 +217,7 @@ class Flow:
         return [stage for stage in lists if not is_consumed(stage)]
 
     def levels(self) -> list[list[Stage]]:
-        """The way to the last list: the legs, then each ranking or filter (side by side ones together)."""
+        """The way to the last list: the legs, then each ranking or filter; parallel ones as one."""
         levels = [self.legs] if self.legs else []
         last_end = 0
         for stage in sorted(self.lists, key=lambda s: s.start_ns):
@@ -273,7 +289,7 @@ class Gold:
         }
 
     def in_manifests(self) -> Answer:
-        """Existence in the versions that served; absent only if absent from every index searched."""
+        """Existence in the versions that served; absent only if from every index searched."""
         if not self.searched:
             return None
         answers = []
@@ -297,12 +313,11 @@ class Gold:
         prompt = self.flow.prompt
         if prompt is None:
             return None, None
-        if self.passage.claims:
-            if prompt.prompt is not None:
-                if self.has_claim(prompt.prompt):
-                    return True, "text"
-                if prompt.content_mode == "full":
-                    return False, "text"
+        if self.passage.claims and prompt.prompt is not None:
+            if self.has_claim(prompt.prompt):
+                return True, "text"
+            if prompt.content_mode == "full":
+                return False, "text"
         sent = self.among([prompt])
         if sent is False:
             return False, "id" if self.passage.has_ids else "hash"
@@ -337,7 +352,7 @@ def grade_of(store: Store, request: Request, label: Label) -> str | None:
 
 
 def matched_by(store: Store, request: Request) -> dict[str, str]:
-    """The labels that *request* meets, by the first rule that gives any: label id to the rule's name."""
+    """The labels that *request* meets, by the first rule that gives any: id to rule."""
     named = {grade.label_id for grade in store.grades.get(request.key, [])}
     complained = {label for *key, label in store.world.complaints if tuple(key) == request.key}
     attached = {label for *key, label in store.world.attachments if tuple(key) == request.key}
@@ -365,7 +380,7 @@ def _folded(text: str) -> str:
 def deep_rank(
     world: World, store: Store, gold: Gold, label: Label, number: int
 ) -> tuple[int | None, bool]:
-    """The probes' best rank, else the best in a leg; and whether a probe of another version was ignored."""
+    """The probes' best rank, else the best in a leg; whether a foreign version's was ignored."""
     request = gold.flow.request
     served = {stage.version for stage in gold.searched if stage.version}
     mine = [

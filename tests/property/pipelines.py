@@ -1,4 +1,4 @@
-"""Pipelines: one random request, run for real over a small corpus, then recorded with random faults."""
+"""Pipelines: one random request, run over a small corpus, then recorded with random faults."""
 
 from __future__ import annotations
 
@@ -48,6 +48,9 @@ class Run:
     def chance(self, p: float) -> bool:
         return self.rng.random() < p
 
+    def has(self, kind: str) -> bool:
+        return any(stage.stage == kind for stage in self.request.stages)
+
     def take_time(self, parallel: bool = False) -> tuple[int, int]:
         start = self.now + self.rng.randint(1, 5) * MS
         end = start + self.rng.randint(2, 40) * MS
@@ -69,7 +72,10 @@ class Run:
         """Write down what *stage* returned, now and then badly."""
         rng = self.rng
         scores = sorted((round(rng.random(), 3) for _ in ids), reverse=True)
-        full = hits or [self.hit(id, s if rng.random() < 0.95 else None) for id, s in zip(ids, scores)]
+        full = hits or [
+            self.hit(id, s if rng.random() < 0.95 else None)
+            for id, s in zip(ids, scores, strict=True)
+        ]
         stage.hits, stage.count = full, len(full)
         stage.evidence = "whole" if full else "empty"
         if self.emits_texts and self.has_sha and stage.stage in ("retrieve", "rerank"):
@@ -163,7 +169,7 @@ def _search(run: Run) -> list[str]:
     run.now = max([run.now, *(s.end_ns for s, _ in legs)])
     lists = [ids for stage, ids in legs if stage.outcome == "ok"]
     ids = _interleave(lists)
-    if len(lists) > 1 and run.chance(0.8) or run.chance(0.05):
+    if (len(lists) > 1 and run.chance(0.8)) or run.chance(0.05):
         ids = _ranking(run, "fuse", ids, limit_chance=0.7, shuffle=0.15)
     late: list[str] = []
     if len(lists) > 1 and run.chance(0.04):
@@ -176,9 +182,8 @@ def _search(run: Run) -> list[str]:
             ids = _filter(run, ids)
         elif place == "rerank" and run.chance(0.5):
             ids = _ranking(run, "rerank", ids, limit_chance=0.8, shuffle=0.7)
-        elif place == "blend" and run.request.stages and run.chance(0.3):
-            if any(s.stage == "rerank" for s in run.request.stages):
-                ids = _ranking(run, "blend", ids, limit_chance=0.3, shuffle=0.5)
+        elif place == "blend" and run.has("rerank") and run.chance(0.3):
+            ids = _ranking(run, "blend", ids, limit_chance=0.3, shuffle=0.5)
     return ids
 
 
@@ -228,9 +233,7 @@ def _interleave(lists: list[list[str]]) -> list[str]:
     return list(dict.fromkeys(ids[n] for n in range(longest) for ids in lists if n < len(ids)))
 
 
-def _ranking(
-    run: Run, kind: str, ids: list[str], limit_chance: float, shuffle: float
-) -> list[str]:
+def _ranking(run: Run, kind: str, ids: list[str], limit_chance: float, shuffle: float) -> list[str]:
     rng = run.rng
     start, end = run.take_time()
     stage = Stage(kind, kind, start, end, in_count=len(ids))

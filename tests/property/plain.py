@@ -1,4 +1,4 @@
-"""Plain data of recorded requests, labels and manifests: what the generator makes and the oracle reads."""
+"""Plain data of requests, labels and manifests: the generator makes it, the oracle reads it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Stage:
     content_mode: str = ""
     budget_tokens: int | None = None
     list_text: str | None = None
-    """The list's text on the wire where it is not simply the hits as JSON; None: built from them."""
+    """The list's text on the wire; None: simply the hits as JSON."""
     chunks: dict[str, str] = field(default_factory=dict)
 
 

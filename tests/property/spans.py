@@ -1,4 +1,4 @@
-"""Spans: plain requests as OTLP JSON, exactly as the attribute table says, and worlds into a store."""
+"""Spans: plain requests as OTLP JSON, as the attribute table says; worlds into a store."""
 
 from __future__ import annotations
 

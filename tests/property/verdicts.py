@@ -13,7 +13,7 @@ from oracle import (
     grade_of,
     matched_by,
 )
-from plain import Label, Request, Stage, Verdict, World
+from plain import Label, Stage, Verdict, World
 
 BUCKET_OF_GRADE = {
     "correct": "passed",
@@ -226,9 +226,7 @@ def _via_other_chunk(gold: Gold, in_list: Answer, in_prompt: Answer) -> bool:
     return in_list is False and bool(in_prompt) and gold.passage.has_ids
 
 
-def _loss(
-    gold: Gold, in_index: Answer, in_list: Answer, in_prompt: Answer
-) -> tuple[str, set[str]]:
+def _loss(gold: Gold, in_index: Answer, in_list: Answer, in_prompt: Answer) -> tuple[str, set[str]]:
     """The stage that lost it, and the reasons that this stage gives for the gold ids."""
     flow = gold.flow
     assembly = gold.reasons([flow.prompt]) if flow.prompt else set()
@@ -277,7 +275,7 @@ def _mover(gold: Gold, levels: list[list[Stage]]) -> str:
             kind = after[0].stage
             return MOVED_BY[kind]
         if any(stage.evidence not in ("whole", "empty") for stage in level):
-            # The first ranking moved it past the cut-off, or had it beyond as the legs had: one name.
+            # The fusion moved it past the cut-off, or had it beyond like the legs: one name.
             return "unknown" if number or after[0].stage != "fuse" else "fused_beyond_cutoff"
     kinds = {stage.stage for level in levels for stage in level}
     return "fused_beyond_cutoff" if "fuse" in kinds else "retrieved_beyond_cutoff"

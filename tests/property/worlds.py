@@ -1,4 +1,4 @@
-"""Worlds: small random corpora with index versions, labels, grades, probes and ablations around pipelines."""
+"""Worlds: small random corpora with versions, labels, grades and probes around pipelines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ragotel.text import chunk_sha
 HOUR_NS = 3_600_000_000_000
 EPOCH_NS = 1_790_000_400_000_000_000  # 2026-09-21T13:40:00Z
 NOUNS = ["seats", "calendar days", "credits", "% of the fee", "users (net)", "kg", "months"]
-FILLER = (
+FILLER = (  # noqa: SIM905
     "the plan covers support during office hours while returns need a receipt and the policy is "
     "reviewed by legal before it applies to partners or resellers under separate terms"
 ).split()
@@ -38,7 +38,7 @@ class Chunk:
 
 
 def build_world(number: int, rng: random.Random, request_count: int) -> World:
-    """One corpus with its labels and *request_count* requests; all names carry the world's number."""
+    """One corpus, its labels and *request_count* requests; names carry the world's number."""
     world = World()
     corpus = _build_corpus(f"w{number}", rng, world)
     world.labels = [_build_label(f"w{number}-l{n}", rng, corpus) for n in range(6)]
@@ -162,9 +162,9 @@ def _build_passage(rng: random.Random, corpus: Corpus) -> Passage:
 
 def _meet(world: World, request: Request, label: Label, rng: random.Random) -> None:
     triple = (*request.key, label.label_id)
-    how = rng.choices(
-        ["label_id", "question", "attached", "complaint", "none"], [45, 35, 9, 6, 5]
-    )[0]
+    how = rng.choices(["label_id", "question", "attached", "complaint", "none"], [45, 35, 9, 6, 5])[
+        0
+    ]
     if how == "label_id":
         request.label_id = label.label_id
         request.question = rng.choice([label.question, "something else"])
