@@ -61,9 +61,10 @@ def _read_mixed(items: Sequence[Any]) -> Candidates | None:
 
 def _read_pairs(items: Sequence[Any]) -> Candidates | None:
     """Read ``(document, score)``, ``(id, score)``, ``(score, document)``, ``(id, text, score)``."""
+    if (found := _read_scored(items)) is not None:
+        return found
     rows = [_read_row(row) for row in items]
     docs = [row[0] for row in rows]
-    found: Candidates | None = None
     if any(doc is not None for doc in docs):
         kinds = set(map(type, docs))
         found = read_items(docs) if kinds != {type(None)} else None
@@ -85,6 +86,24 @@ def _read_pairs(items: Sequence[Any]) -> Candidates | None:
     has_any = any(row != (None, None, None, None) for row in rows)
     found.items = list(items)
     return found if has_any else None
+
+
+def _read_scored(items: Sequence[Any]) -> Candidates | None:
+    """Read the usual ``(document, score)`` by columns; None for any other kind of pairs."""
+    if set(map(len, items)) != {2}:
+        return None
+    docs, scores = ([row[0] for row in items], [row[1] for row in items])
+    kinds = set(map(type, docs))
+    kind = type(docs[0])
+    if len(kinds) != 1 or not set(map(type, scores)) <= {float, int} or kind is UUID:
+        return None
+    if issubclass(kind, (str, bytes, list, tuple, type(None))) or is_number(docs[0]):
+        return None
+    found = read_uniform(docs, kind)
+    if found is not None:
+        found.scores = scores
+        found.items = list(items)
+    return found
 
 
 def _read_row(row: Any) -> tuple[Any, Any, Any, Any]:

@@ -56,7 +56,7 @@ class Encoder:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Encoder:
-        privacy = Privacy(settings.content_mode, settings.max_text_chars)
+        privacy = Privacy.of(settings.content_mode, settings.max_text_chars)
         return cls(privacy, settings.max_candidates)
 
     def encode_trace(self, trace: Trace) -> Iterator[SpanData]:

@@ -39,6 +39,12 @@ class Privacy:
     mode: str = FULL
     max_text_chars: int = 1_000_000
 
+    @classmethod
+    def of(cls, mode: str, max_text_chars: int) -> Privacy:
+        """Build the policy of the settings; a mode that is not known here lets no text leave."""
+        known = (FULL, TRUNCATED, HASHED)
+        return cls(mode if mode in known else OFF, max_text_chars)
+
     @property
     def keeps_text(self) -> bool:
         return self.mode in (FULL, TRUNCATED)

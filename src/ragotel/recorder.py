@@ -16,7 +16,6 @@ from opentelemetry import trace as otel
 from ragotel import attributes as at
 from ragotel import clock, faults, results, running
 from ragotel.arguments import Args, Kwargs, find_inputs, find_query, find_top_k, find_who
-from ragotel.encoding import Encoder
 from ragotel.model import Pending
 from ragotel.record import ABANDONED, CANCELLED, ERROR, OK, PendingTrace, Stage, Trace
 from ragotel.settings import Settings, resolve_settings
@@ -47,6 +46,9 @@ class Recorder:
     __slots__ = ("encoder", "settings", "sink")
 
     def __init__(self, settings: Settings, sink: Sink) -> None:
+        # Not before it is needed: commands import this package without recording anything.
+        from ragotel.encoding import Encoder
+
         self.settings = settings
         self.sink = sink
         self.encoder = Encoder.from_settings(settings)
@@ -274,6 +276,18 @@ def _submit(trace: Trace) -> None:
         recorder.sink.submit(PendingTrace(trace, recorder.encoder))
         if recorder.settings.flush_on_return and not _is_on_event_loop():
             recorder.sink.flush(_FLUSH_S)
+
+
+async def flush_off_loop() -> None:
+    """Deliver before a coroutine returns, if the settings ask for it, beside its event loop."""
+    recorder = active
+    if recorder is None or not recorder.settings.flush_on_return:
+        return
+    try:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, recorder.sink.flush, _FLUSH_S)
+    except Exception:
+        faults.note("flush before the return")
 
 
 def _is_on_event_loop() -> bool:

@@ -18,8 +18,8 @@ import wrapt
 
 from ragotel import faults, running
 from ragotel.record import Stage
-from ragotel.recorder import end_stage, fail_stage, open_stage
-from ragotel.spec import Spec
+from ragotel.recorder import end_stage, fail_stage, flush_off_loop, open_stage
+from ragotel.spec import REQUEST, Spec
 from ragotel.streams import record_async_stream, record_stream, take_over
 
 MakeSpec = Callable[[Any], Spec]
@@ -80,6 +80,7 @@ def _wrap_function(function: Callable[..., Any], spec: Spec) -> Callable[..., An
 
 def _wrap_coroutine(function: Callable[..., Any], spec: Spec) -> Callable[..., Any]:
     current = running.current
+    is_request = spec.kind == REQUEST
 
     @functools.wraps(function)
     async def recorded(*args: Any, **kwargs: Any) -> Any:
@@ -95,7 +96,10 @@ def _wrap_coroutine(function: Callable[..., Any], spec: Spec) -> Callable[..., A
             fail_stage(stage, error)
             raise
         running.leave(stage, before)
-        return finish(stage, result)
+        result = finish(stage, result)
+        if is_request:
+            await flush_off_loop()
+        return result
 
     return recorded
 
