@@ -14,7 +14,7 @@ from ragotel.candidates import read
 from ragotel.columns import Candidates
 from ragotel.fields import is_number
 from ragotel.record import Trace
-from ragotel.spec import NOTHING, QUERY_PARAMETERS, WHO_PARAMETERS, Spec
+from ragotel.spec import NOTHING, QUERY_PARAMETERS, RETRIEVE, WHO_PARAMETERS, Spec
 
 _PLAIN = frozenset((str, int, float, bool, type(None), bytes))
 _LISTS = frozenset((list, tuple, dict))
@@ -40,6 +40,9 @@ def find_query(spec: Spec, args: Args, kwargs: Kwargs) -> Any:
 
 def _first_text(spec: Spec, args: Args, kwargs: Kwargs) -> str | None:
     rest = args[1:] if spec.parameters.has_self else args
+    if spec.kind == RETRIEVE:
+        # Further texts of a search are rather names of collections and the like.
+        return rest[0] if rest and isinstance(rest[0], str) else None
     values = (*rest, *kwargs.values())
     for value in values:
         if isinstance(value, str):

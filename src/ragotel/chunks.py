@@ -9,8 +9,8 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
+from ragotel.page import Probe, make_probe
 from ragotel.privacy import MAX_CHUNK_CHARS
-from ragotel.survivors import Probe, make_probe
 from ragotel.text import chunk_sha, repair
 
 MAX_PROBES = 20_000

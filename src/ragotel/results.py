@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel import faults
 from ragotel.answers import read_reply, text_of_answer
 from ragotel.arguments import Args, Kwargs
 from ragotel.candidates import read
@@ -93,6 +94,13 @@ def _index_of(item: Any) -> int | None:
 def _look_at_prompt(stage: Stage, result: Any) -> None:
     if stage.prompt is None:
         stage.prompt = text_of_prompt(result)
+    count = stage.spec.options.get("tokens")
+    if callable(count):
+        try:
+            stage.put(at.PROMPT_TOKENS, count(result))
+        except Exception:
+            stage.faults += 1
+            faults.note("ask for the prompt's tokens")
     if stage.sent is None:
         used = used_in(stage.spec, result)
         if used is not None:

@@ -9,19 +9,23 @@ reads only what is left, mostly the template.
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ragotel.pacing import Pace
+from ragotel.page import (
+    PROBE_CHARS,
+    WINDOW_CHARS,
+    Page,
+    Probe,
+    make_probe,
+    simplified_words,
+    simplify,
+)
 
-PROBE_CHARS = 24
-"""A text is looked for by its first so many characters; a shorter one must stand alone."""
-_MAX_TRIES = 16
 _HINT_CHARS = 2000
-_WINDOW_CHARS = 400_000
 _SCAN_LIMIT_CHARS = 400_000_000
 """Beyond so much reading of one prompt the search ends; what was not looked for stays unknown."""
 _WORD = re.compile(r"\S+")
@@ -38,82 +42,6 @@ class Survivor:
     kept_chars: int
     """How much of the text stands there in one piece: all of its length if it is whole."""
     is_whole: bool
-
-
-class Page:
-    """A prompt, and which parts of it a candidate already explains."""
-
-    __slots__ = ("_pace", "_rest", "free", "scanned_chars", "text")
-
-    def __init__(self, text: str, pace: Pace) -> None:
-        self.text = text
-        self.free: list[tuple[int, int]] = [(0, len(text))]
-        """The parts that no candidate explains yet, in order."""
-        self.scanned_chars = 0
-        self._rest: str | None = text
-        self._pace = pace
-
-    def claim(self, start: int, end: int) -> None:
-        a, b = self.free[-1] if self.free else (0, 0)
-        if a <= start and end <= b:
-            self.free[-1:] = [part for part in ((a, start), (end, b)) if part[0] < part[1]]
-        else:
-            cut = [((a, min(b, start)), (max(a, end), b)) for a, b in self.free]
-            self.free = [part for both in cut for part in both if part[0] < part[1]]
-        self._rest = None
-
-    @property
-    def rest(self) -> str:
-        """Join what no candidate explains: it tells quickly what is not there at all."""
-        if self._rest is None:
-            text = self.text
-            self._rest = "\0".join([text[a:b] for a, b in self.free])
-        return self._rest
-
-    def find(self, probe: str) -> Iterator[int]:
-        """Walk the free places where *probe* stands."""
-        tries = 0
-        for free_start, free_end in self.free:
-            for start in range(free_start, free_end, _WINDOW_CHARS):
-                end = min(free_end, start + _WINDOW_CHARS + len(probe) - 1)
-                self.scanned_chars += end - start
-                self._pace.step()
-                at = self.text.find(probe, start, end)
-                while at >= 0 and tries < _MAX_TRIES:
-                    yield at
-                    tries += 1
-                    at = self.text.find(probe, at + 1, end)
-
-    def part(self, at: int) -> tuple[int, int]:
-        """Tell the free part around *at*."""
-        return next(((a, b) for a, b in self.free if a <= at < b), (at, at))
-
-
-class Probe(NamedTuple):
-    """What one text is looked for by: pieces of its head and its middle, simplified.
-
-    The keys are a whole word inside of each piece, or None if it has none: a word that the prompt
-    does not have tells at the cost of one look-up that the piece is not there either.
-    """
-
-    head: str
-    head_key: str | None
-    middle: str
-    middle_key: str | None
-
-
-def make_probe(text: str) -> Probe:
-    """Cut the pieces that *text* is looked for by."""
-    middle_at = len(text) // 2
-    head = simplify(text[: 4 * PROBE_CHARS])[:PROBE_CHARS]
-    middle = simplify(text[middle_at : middle_at + 3 * PROBE_CHARS])[:PROBE_CHARS]
-    return Probe(head, _inner_word(head), middle, _inner_word(middle))
-
-
-def _inner_word(piece: str) -> str | None:
-    # The first and last words may be cut, or touch a mark of the template's.
-    words = piece.split(" ")[1:-1]
-    return max(words, key=len) if words else None
 
 
 Probes: TypeAlias = Callable[[str], Probe]
@@ -271,7 +199,7 @@ def _find_whole(page: Page, rank: int, text: str) -> Survivor | None:
     size = len(text)
     rest = page.rest
     page.scanned_chars += len(rest)
-    if len(rest) <= _WINDOW_CHARS and text[:PROBE_CHARS] not in rest:
+    if len(rest) <= WINDOW_CHARS and text[:PROBE_CHARS] not in rest:
         return None
     for at in page.find(text[:PROBE_CHARS]):
         if size < PROBE_CHARS and not _stands_alone(page.text, at, at + size):
@@ -324,20 +252,6 @@ def _common_chars(text: str, offset: int, page: str, at: int, end: int) -> int:
         else:
             high = middle - 1
     return low
-
-
-def simplified_words(text: str) -> list[str]:
-    """Undo what templates do to a text: escapes of JSON and HTML, other white space."""
-    if "\\" in text:
-        text = text.replace("\\n", " ").replace("\\t", " ").replace("\\r", " ").replace('\\"', '"')
-    if "&" in text and ";" in text:
-        text = html.unescape(text)
-    return text.split()
-
-
-def simplify(text: str) -> str:
-    """Join the words of *text* by single blanks."""
-    return " ".join(simplified_words(text))
 
 
 def _claim_altered(

@@ -468,3 +468,39 @@ def test_every_list_is_one_json_text() -> None:
                 assert isinstance(value, (str, bool, int, float)), key
         documents = [s.attributes[at.DOCUMENTS] for s in sink.raw if at.DOCUMENTS in s.attributes]
         assert isinstance(json.loads(str(documents[0])), list)
+
+
+def test_prompt_tokens_are_reported_counted_or_estimated(recorded: Recorded) -> None:
+    """The service's own figure first, then its tokeniser's, then four characters each."""
+    ragotel.assemble(tokens=lambda result: 7, count_tokens=len)(lambda q: "x" * 9)("q")
+    ragotel.assemble(count_tokens=lambda text: len(text) // 3)(lambda q: "x" * 9)("q")
+    ragotel.assemble(count_tokens=lambda text: 1 // 0)(lambda q: "x" * 9)("q")
+    assert [
+        (s[at.PROMPT_TOKENS], s[at.PROMPT_TOKENS_SOURCE], s.get(at.CAPTURE_ERRORS))
+        for s in recorded.stages("assemble")
+    ] == [(7, "reported", None), (3, "counted", None), (3, "estimated", 1)]
+
+
+def test_a_search_by_vector_has_no_query(recorded: Recorded) -> None:
+    """The name of a collection is not taken for the question."""
+    ragotel.retrieve(lambda vector, collection: [])([0.1, 0.2], "docs")
+    ragotel.retrieve(lambda words, collection: [])("why?", "docs")
+    one, two = recorded.stages("retrieve")
+    assert at.RETRIEVAL_QUERY not in one
+    assert two[at.RETRIEVAL_QUERY] == "why?"
+
+
+def test_a_generated_list_of_candidates_is_read_as_it_is_consumed(recorded: Recorded) -> None:
+    """A retriever that yields its hits is recorded with those that were taken."""
+
+    @ragotel.retrieve
+    def lazy(query: str) -> Any:
+        yield from corpus(3)
+
+    assert [hit.id for hit in lazy("q")] == ["d0", "d1", "d2"]
+    taken = lazy("q")
+    next(taken)
+    taken.close()
+    one, two = recorded.stages("retrieve")
+    assert one[at.COUNT] == 3
+    assert (two[at.COUNT], two[at.OUTCOME]) == (1, "stopped_early")
