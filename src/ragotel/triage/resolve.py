@@ -103,7 +103,7 @@ def claim_question(source: str, claim: str, place: Place) -> Question:
     """The SELECT of the chunks in *source* whose text states *claim*."""
     where = _in_place(source, place)
     where.add(
-        "chunk_sha in (\n"
+        "source.chunk_sha in (\n"
         "        select chunk_sha from rag_chunks\n"
         "        where rag_contains(text_norm, trimBoth(rag_normalise({claim:String})))\n"
         "    )",
@@ -113,20 +113,20 @@ def claim_question(source: str, claim: str, place: Place) -> Question:
     return Question(
         "select chunk_id, any(doc_id) as doc_id, any(chunk_sha) as text_sha,\n"
         "    arraySort(groupUniqArray(index_name)) as index_names\n"
-        f"from {source}\n{where}\ngroup by chunk_id\norder by chunk_id\nlimit {{limit:UInt32}}",
+        f"from {source} as source\n{where}\ngroup by chunk_id\norder by chunk_id\nlimit {{limit:UInt32}}",
         where.parameters,
     )
 
 
 def _count_question(source: str, place: Place) -> Question:
     where = _in_place(source, place)
-    sql = f"select uniqExact(chunk_id) as texts\nfrom {source}\n{where}"
+    sql = f"select uniqExact(chunk_id) as texts\nfrom {source} as source\n{where}"
     return Question(sql, where.parameters)
 
 
 def _in_place(source: str, place: Place) -> Conditions:
     where = Conditions()
-    where.add("chunk_sha != ''")
+    where.add("source.chunk_sha != ''")
     where.add("ifNull(chunk_id, '') != ''")
     if source == "rag_index_chunks":
         where.add("deleted = 0")
@@ -135,7 +135,7 @@ def _in_place(source: str, place: Place) -> Conditions:
     if place.under:
         where.add(
             "(startsWith(ifNull(chunk_id, ''), {under:String})\n"
-            "        or startsWith(doc_id, {under:String}))",
+            "        or startsWith(source.doc_id, {under:String}))",
             under=place.under,
         )
     return where

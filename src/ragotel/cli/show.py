@@ -1,0 +1,194 @@
+"""Show: `ragotel show`, the two lists side by side, then the verdict and why.
+
+Pipeline: triage.show -> [cli]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragotel.cli.options import common_options, ready_store
+from ragotel.cli.output import clock, one_line, paint, print_json
+from ragotel.cli.whiteboard import gold_lines, list_lines, list_title
+
+if TYPE_CHECKING:
+    from ragotel.triage.show import Picture
+
+_INDENT = 13
+
+
+@click.command("show", short_help="Show one request: what was ranked, what was sent, the verdict.")
+@click.argument("request_ref", metavar="REQUEST")
+@click.option("--span", default="", metavar="TEXT", help="Star what states this, not the label's.")
+@click.option("--label", "label_id", metavar="ID", help="Only the verdict by this label.")
+@common_options
+def show(request_ref: str, span: str, label_id: str | None, dsn: str | None, as_json: bool) -> None:
+    """Show REQUEST (a request or trace id, or at least 6 characters of one).
+
+    \b
+    *  the candidate's own text states the claim, or it is a labelled chunk
+    ?  its text is not known, so that cannot be told
+    SENT, trimmed (characters kept), blank (not sent), ? (not recorded)
+    running: the tokens of what was sent above it, and its own, against the budget
+    """
+    from ragotel.triage.show import show_request
+
+    with ready_store(dsn) as store:
+        picture = show_request(store, request_ref, span=span, label_id=label_id)
+    if as_json:
+        print_json(dataclasses.asdict(picture))
+        return
+    for line in picture_lines(picture):
+        click.echo(line)
+
+
+def picture_lines(picture: Picture) -> list[str]:
+    """Every line that `show` prints; ids stand in full and are never broken."""
+    lines = [*_head(picture), ""]
+    for entry in picture.lists:
+        lines += [list_title(entry, picture.prompt), *list_lines(entry["candidates"]), ""]
+    if not picture.lists:
+        lines += ["No ranked list was recorded.", ""]
+    gold = gold_lines(picture.gold)
+    lines += [*gold, ""] if gold else []
+    lines += _claim(picture)
+    return [*lines, *_verdicts(picture), *_said(picture)]
+
+
+def _head(picture: Picture) -> list[str]:
+    request = picture.request
+    ids = [f"request {request['request_id']}" if request["request_id"] else ""]
+    ids.append(f"trace {request['trace_id']}")
+    if not request["is_recorded"]:
+        return [
+            paint("The request's own span never arrived; its stages did.", bold=True),
+            _field("ids", _joined(ids)),
+            _field("versions", _versions(picture)),
+        ]
+    names = (("user", "user_id"), ("session", "session_id"), ("tenant", "tenant"))
+    who = [f"{title} {one_line(request[name])}" for title, name in names if request[name]]
+    when = f"{clock(request['started_at'])} UTC"
+    run = [f"run {request['run_id']}" if request["run_id"] else ""]
+    run.append(f"arm {request['arm']}" if request["arm"] else "")
+    took = f"{request['duration_ms']:,.0f} ms"
+    return [
+        paint(one_line(request["query"]) or "(the question was not recorded)", bold=True),
+        _field("answer", one_line(request["answer"]) or "(not recorded)"),
+        _field("asked", _joined([when, *who, took, request["outcome"]])),
+        _field("service", _joined([request["service_name"], *run])),
+        _field("versions", _versions(picture)),
+        _field("ids", _joined(ids)),
+    ]
+
+
+def _versions(picture: Picture) -> str:
+    versions, prompt = picture.versions, picture.prompt or {}
+    parts = [
+        f"index {entry['name'] or '?'} {entry['version'] or '(version not recorded)'}"
+        for entry in versions["indexes"]
+    ]
+    if prompt.get("template_name") or prompt.get("template_version"):
+        parts.append(f"template {prompt['template_name']} {prompt['template_version']}".strip())
+    parts.append(f"model {versions['model']}" if versions["model"] else "")
+    parts.append(f"k {versions['top_k']}" if versions["top_k"] is not None else "")
+    return _joined(parts)
+
+
+def _claim(picture: Picture) -> list[str]:
+    """Whether the prompt states the claim, in words."""
+    if not picture.claims:
+        return []
+    stands = None if picture.prompt is None else picture.prompt["claim_stands"]
+    where = {True: "stands in the prompt", False: "does not stand in the prompt"}.get(
+        stands, "the prompt was not recorded whole: whether it stands there is not known"
+    )
+    claims = " | ".join(f'"{one_line(claim)}"' for claim in picture.claims)
+    return [_field("claim", f"{claims}: {where}")]
+
+
+def _verdicts(picture: Picture) -> list[str]:
+    if not picture.verdicts:
+        return [_field("verdict", "none, as no label meets this request."), *_how_to_label(picture)]
+    lines = []
+    for verdict in picture.verdicts:
+        lines += _verdict(verdict)
+        passages = [row for row in picture.passages if row["label_id"] == verdict["label_id"]]
+        if len(passages) > 1:
+            lines += [_passage(row) for row in passages]
+    return lines
+
+
+def _verdict(verdict: Mapping[str, Any]) -> list[str]:
+    bucket = paint(verdict["bucket"], bold=True, fg=_colour(verdict["bucket"]))
+    parts = [bucket, f"state {verdict['state']}" if verdict["state"] else ""]
+    parts.append(f"attribution {verdict['attribution']}")
+    reason = f" ({verdict['drop_reason']})" if verdict["drop_reason"] else ""
+    parts.append(f"lost at {verdict['loss_stage']}{reason}")
+    parts.append(f"recall {verdict['recall_class']}" if verdict["recall_class"] else "")
+    parts.append(f"deep rank {verdict['deep_rank']}" if verdict["deep_rank"] else "")
+    lines = [
+        _field("verdict", _joined(parts)),
+        _field("why", one_line(verdict["why"])),
+        _field("label", f"{verdict['label_id']} (met by {verdict['matched_by']})"),
+    ]
+    if verdict["missing"]:
+        lines.append(_field("missing", ", ".join(verdict["missing"])))
+    for chunk_id in verdict["competing_chunk_ids"]:
+        lines.append(_field("competing", chunk_id))
+    return lines
+
+
+def _passage(row: Mapping[str, Any]) -> str:
+    ids = ", ".join(row["gold_chunk_ids"])
+    return _field(f"passage {row['passage']}", _joined([row["bucket"], row["loss_stage"], ids]))
+
+
+def _how_to_label(picture: Picture) -> list[str]:
+    request = picture.request
+    reference = request["request_id"] or request["trace_id"]
+    question = one_line(request.get("query", "")) or "..."
+    return [
+        _field("", "To get one, say which text states the fact:"),
+        _field("", f'ragotel labels resolve --claim "..."   (then show {reference} --span "...")'),
+        _field("", f'ragotel labels add --question {shlex.quote(question)} --span "..."'),
+    ]
+
+
+def _said(picture: Picture) -> list[str]:
+    lines = []
+    for row in picture.grades:
+        by = f" by {row['graded_by']}" if row["graded_by"] else ""
+        note = f": {one_line(row['note'])}" if row["note"] else ""
+        lines.append(
+            _field(
+                "grade", f"{row['grade']} ({row['source']}{by}, {clock(row['graded_at'])}){note}"
+            )
+        )
+    for row in picture.complaints:
+        by = f" by {row['reported_by']}" if row["reported_by"] else ""
+        grade = f" [{row['grade']}]" if row["grade"] else ""
+        moment = clock(row["complained_at"])
+        lines.append(_field("complaint", f"{one_line(row['text'])}{grade} ({moment}{by})"))
+    return lines
+
+
+def _colour(bucket: str) -> str:
+    return {"passed": "green", "unknown": "yellow", "ungraded": "yellow"}.get(bucket, "red")
+
+
+def _field(title: str, text: str) -> str:
+    return f"  {title}".ljust(_INDENT) + text
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def register(group: click.Group) -> None:
+    """Add `show` to *group*."""
+    group.add_command(show)

@@ -1,0 +1,228 @@
+"""Verdicts: `ragotel triage`, `ragotel buckets`, `ragotel recall`.
+
+Pipeline: triage views -> triage.verdicts -> [cli]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ragotel.cli.options import common_options, ready_store, sql_option
+from ragotel.cli.output import Column, print_json, print_rows
+
+if TYPE_CHECKING:
+    from ragotel.triage.question import Question
+    from ragotel.triage.verdicts import Slice
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BUCKETS = (
+    *("corpus_gap", "retrieval_miss", "context_problem", "generation_error", "passed"),
+    *("ungraded", "not_answerable", "unknown"),
+)
+_KS = ("1", "3", "5", "10", "20", "50", "100")
+_TRIAGE = (
+    Column("started_at", "time (UTC)"),
+    Column("bucket"),
+    Column("state"),
+    Column("attribution"),
+    Column("loss_stage", "lost at"),
+    Column("request_id", "request"),
+    Column("label_id", "label"),
+    Column("question", is_text=True),
+    Column("why", is_text=True),
+)
+
+
+def slice_options(function: F) -> F:
+    """Give a command the options that make a Slice."""
+    for option in (
+        click.option("--service", metavar="NAME", help="Only this service."),
+        click.option("--run", metavar="ID", help="Only this evaluation run."),
+        click.option("--set", "label_set", metavar="NAME", help="Only labels of this set."),
+        click.option("--until", metavar="TIME", help="Before this time, or up to this day's end."),
+        click.option("--since", metavar="TIME", help="From this time or day on (UTC); 7d, ..."),
+    ):
+        function = option(function)
+    return function
+
+
+def _slice(
+    since: str | None,
+    until: str | None,
+    label_set: str | None,
+    run: str | None,
+    service: str | None,
+) -> Slice:
+    from ragotel.triage.times import parse_moment
+    from ragotel.triage.verdicts import Slice
+
+    return Slice(
+        since=parse_moment(since) if since else None,
+        until=parse_moment(until) if until else None,
+        label_set=label_set,
+        run=run,
+        service=service,
+    )
+
+
+@click.command("triage", short_help="List the verdicts of labelled requests.")
+@slice_options
+@click.option("--bucket", type=click.Choice(_BUCKETS), help="Only this verdict.")
+@click.option("--limit", type=click.IntRange(1, 10_000_000), default=50, show_default=True)
+@sql_option
+@common_options
+def triage(
+    since: str | None,
+    until: str | None,
+    label_set: str | None,
+    run: str | None,
+    service: str | None,
+    bucket: str | None,
+    limit: int,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """List the verdicts of labelled requests, newest first.
+
+    A bucket is the first thing that went wrong; `unknown` says that the evidence for the next
+    test was never recorded, and which.
+    """
+    from ragotel.triage.verdicts import triage_question
+
+    question = triage_question(
+        _slice(since, until, label_set, run, service), bucket=bucket, limit=limit
+    )
+    return _answer(question, _TRIAGE, show_sql=show_sql, dsn=dsn, as_json=as_json)
+
+
+@click.command("buckets", short_help="Count the verdicts by day, service, index, template or run.")
+@slice_options
+@click.option(
+    "--by",
+    type=click.Choice(("day", "service", "index", "template", "run", "set")),
+    help="One group of rows for each.",
+)
+@sql_option
+@common_options
+def buckets(
+    since: str | None,
+    until: str | None,
+    label_set: str | None,
+    run: str | None,
+    service: str | None,
+    by: str | None,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """Count labelled requests by bucket; the shares of a group sum to 100 %.
+
+    --since and --until count whole days.
+    """
+    from ragotel.triage.verdicts import GROUPINGS, buckets_question
+
+    question = buckets_question(_slice(since, until, label_set, run, service), by=by)
+    columns = (
+        *(Column(name) for name in (GROUPINGS[by] if by else ())),
+        Column("bucket"),
+        Column("requests", is_number=True),
+        Column("percent", "share", is_number=True),
+        Column("labelled_requests", "of", is_number=True),
+    )
+    return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
+
+
+@click.command("recall", short_help="Recall at k of every stage, and at the k that was sent.")
+@slice_options
+@click.option(
+    "--grain", type=click.Choice(("chunk", "document")), default="chunk", show_default=True
+)
+@click.option("--k", type=click.Choice(_KS), help="Only this k.")
+@sql_option
+@common_options
+def recall(
+    since: str | None,
+    until: str | None,
+    label_set: str | None,
+    run: str | None,
+    service: str | None,
+    grain: str,
+    k: str | None,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """Recall of every leg and stage at k, and beside it at the k that was really sent.
+
+    Requests whose list could not be read are in no mean; they are counted as unreadable.
+    """
+    from ragotel.triage.verdicts import recall_question
+
+    question = recall_question(
+        _slice(since, until, label_set, run, service), grain=grain, k=int(k) if k else None
+    )
+    columns = (
+        Column("stage"),
+        Column("stage_name", "name"),
+        Column("k", is_number=True),
+        Column("recall", "recall@k", is_number=True),
+        Column("any_present", "any@k", is_number=True),
+        Column("all_present", "all@k", is_number=True),
+        Column("mrr", is_number=True),
+        Column("ndcg", is_number=True),
+        Column("recall_at_k_prompt", "recall@k_prompt", is_number=True),
+        Column("mean_k_prompt", "k_prompt", is_number=True),
+        Column("requests", is_number=True),
+        Column("unreadable_requests", "unreadable", is_number=True),
+    )
+    return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
+
+
+def _answer(
+    question: Question,
+    columns: tuple[Column, ...],
+    *,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    if show_sql:
+        click.echo(question.as_script())
+        return 0
+    with ready_store(dsn) as store:
+        rows = question.ask(store)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows([_rounded(row) for row in rows], columns)
+    else:
+        click.echo(
+            "No labelled request is like that; labels meet requests by id, grade or question.",
+            err=True,
+        )
+    return 0 if rows else 1
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Shares as a person reads them; the request's id where it has one."""
+    shown: dict[str, Any] = {
+        name: f"{value:.3f}" if isinstance(value, float) and value == value else value
+        for name, value in row.items()
+    }
+    if "share" in row:
+        shown["percent"] = f"{100 * row['share']:.1f} %"
+    if "request_id" in row:
+        shown["request_id"] = row["request_id"] or row["trace_id"]
+    return shown
+
+
+def register(group: click.Group) -> None:
+    """Add `triage`, `buckets` and `recall` to *group*."""
+    group.add_command(triage)
+    group.add_command(buckets)
+    group.add_command(recall)

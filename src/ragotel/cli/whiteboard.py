@@ -1,0 +1,158 @@
+"""Whiteboard: the ranked list and the sent list as one table, as an engineer draws them.
+
+Pipeline: triage.show -> [cli]. Pure: rows in, lines out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragotel.cli.output import Column, one_line, paint, table_lines
+
+_FEWEST_DECIMALS = 3
+_MOST_DECIMALS = 6
+
+
+def list_title(entry: Mapping[str, Any], prompt: Mapping[str, Any] | None) -> str:
+    """The line above a list: which stage ranked it, how many, what the budget was."""
+    name = entry["stage_name"]
+    stage = entry["stage"] if name in ("", entry["stage"]) else f"{entry['stage']} {name}"
+    parts = [f"{stage}: {_count(entry)}"]
+    parts.append(f"scores are {entry['score_kind']}" if entry["score_kind"] else "")
+    if prompt is not None:
+        parts.append(_budget(prompt))
+    return paint(" · ".join(part for part in parts if part), bold=True)
+
+
+def _count(entry: Mapping[str, Any]) -> str:
+    count, evidence = entry["candidate_count"], entry["evidence"]
+    if evidence == "empty":
+        return "nothing was found"
+    if evidence in ("whole",):
+        return f"{count} ranked"
+    total = "" if count is None else f" of {count}"
+    return f"{len(entry['candidates'])}{total} readable ({evidence})"
+
+
+def _budget(prompt: Mapping[str, Any]) -> str:
+    sent, tokens, budget = prompt["sent_count"], prompt["passage_tokens"], prompt["budget_tokens"]
+    parts = ["" if sent is None else f"{sent} sent"]
+    if tokens is not None and budget is not None:
+        parts.append(f"{tokens:,} of {budget:,} budget tokens, {budget - tokens:,} left")
+    elif budget is not None:
+        parts.append(f"budget {budget:,} tokens")
+    return " · ".join(part for part in parts if part)
+
+
+def list_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line per candidate; columns that say nothing for any of them are left out."""
+    decimals = score_decimals([row["score"] for row in rows])
+    in_order = _is_in_rank_order(rows)
+    shown = [
+        {
+            "star": _star(row),
+            "rank": row["rank"],
+            "score": _number(row["score"], decimals),
+            "gap": _number(row["gap"], decimals),
+            "sent": _sent(row),
+            "position": row["position"],
+            "tokens": _whole(row["tokens"]),
+            "running": _whole(row["running_tokens"]),
+            "dropped": _dropped(row),
+            "leg": row["leg"],
+            "chunk": chunk_name(row),
+            "superseded": "superseded" if row["superseded"] else "",
+        }
+        for row in rows
+    ]
+    numbers = {"rank", "score", "gap", "position", "tokens", "running"}
+    kept = ("star", "rank", "score", "gap", "sent")
+    keys = ("star", "rank", "score", "gap", "sent", "position", "tokens", "running", "dropped")
+    columns = [
+        Column(key, "" if key == "star" else key, is_number=key in numbers)
+        for key in (*keys, "leg", "superseded", "chunk")
+        if key in (*kept, "chunk")
+        or (
+            any(row[key] not in ("", None) for row in shown) and (key != "position" or not in_order)
+        )
+    ]
+    return table_lines(shown, [_titled(column) for column in columns], width=None)
+
+
+def _titled(column: Column) -> Column:
+    return Column(column.key, " ", is_number=False) if column.key == "star" else column
+
+
+def _is_in_rank_order(rows: Sequence[Mapping[str, Any]]) -> bool:
+    positions = [row["position"] for row in rows if row["position"] is not None]
+    return positions == sorted(positions)
+
+
+def _star(row: Mapping[str, Any]) -> str:
+    if row["star"]:
+        return paint("*", fg="green", bold=True)
+    return " "
+
+
+def chunk_name(row: Mapping[str, Any]) -> str:
+    """The chunk's id in full; of one that has none, its text's hash."""
+    return one_line(row["chunk_id"] or row["chunk_sha"] or "(no id)")
+
+
+def _sent(row: Mapping[str, Any]) -> str:
+    if row["sent"] is None:
+        return "?"
+    if not row["sent"]:
+        return ""
+    if row["trimmed"]:
+        whole = f"/{row['chars']}" if row["chars"] else ""
+        return f"trimmed {row['kept_chars']}{whole}"
+    return "SENT"
+
+
+def _dropped(row: Mapping[str, Any]) -> str:
+    if not row["drop_reason"]:
+        return ""
+    return f"{row['drop_reason']} (inferred)" if row["inferred"] else str(row["drop_reason"])
+
+
+def score_decimals(scores: Sequence[float | None]) -> int:
+    """As many decimals (3 to 6) as keep different neighbours different."""
+    known = [score for score in scores if score is not None]
+    for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS):
+        if all(
+            first == second or round(first, decimals) != round(second, decimals)
+            for first, second in zip(known, known[1:], strict=False)
+        ):
+            return decimals
+    return _MOST_DECIMALS
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "" if value is None else f"{value:.{decimals}f}"
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def gold_lines(journeys: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line per gold chunk: its rank at every stage that had it, and where it was dropped."""
+    by_chunk: dict[str, list[str]] = {}
+    for step in journeys:
+        by_chunk.setdefault(step["chunk_id"], []).append(_step(step))
+    if not by_chunk:
+        return []
+    head = paint("gold, stage by stage", bold=True)
+    return [head, *(f"* {one_line(name)}: {', '.join(steps)}" for name, steps in by_chunk.items())]
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    name = step["stage_name"] or step["stage"]
+    place = "prompt" if step["is_prompt"] else name
+    if step["rank"] is None:
+        inferred = ", inferred" if step.get("inferred") else ""
+        return f"dropped by {name} ({step['drop_reason']}{inferred})"
+    score = "" if step["score"] is None or step["is_prompt"] else f" ({step['score']:.6g})"
+    return f"{place} {step['rank']}{score}"

@@ -1,0 +1,130 @@
+"""Verdicts: the rows of triage_requests, and their counts and recalls over many requests.
+
+Pipeline: triage_requests, dist_buckets, dist_recall -> [triage] -> cli | server
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from ragotel.triage.question import Conditions, Question
+from ragotel.triage.times import Moment, sql_time
+
+BUCKETS = (
+    *("corpus_gap", "retrieval_miss", "context_problem", "generation_error", "passed"),
+    *("ungraded", "not_answerable", "unknown"),
+)
+"""In the order in which they are tested; the last two stand beside the others."""
+
+GROUPINGS: Mapping[str, tuple[str, ...]] = {
+    "day": ("day",),
+    "service": ("service_name",),
+    "index": ("index_name", "index_version"),
+    "template": ("template_name", "template_version"),
+    "run": ("run_id",),
+    "set": ("label_set",),
+}
+"""What `buckets --by` offers, and the columns of dist_buckets that it groups by."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Which labelled requests; everything may be missing. *until* is excluded (a day: its end)."""
+
+    since: Moment | None = None
+    until: Moment | None = None
+    label_set: str | None = None
+    run: str | None = None
+    service: str | None = None
+
+
+def _by_time(part: Slice) -> Conditions:
+    """The slice as conditions on triage_requests."""
+    where = Conditions()
+    if part.since is not None:
+        since = sql_time(part.since.start)
+        where.add("started_at >= {since:DateTime64(6, 'UTC')}", since=since)
+    if part.until is not None:
+        where.add("started_at < {until:DateTime64(6, 'UTC')}", until=sql_time(part.until.end))
+    return _by_name(where, part)
+
+
+def _by_day(part: Slice) -> Conditions:
+    """The slice as conditions on a distribution: every day that it touches, whole."""
+    where = Conditions()
+    if part.since is not None:
+        where.add("day >= {since:Date}", since=part.since.start.date().isoformat())
+    if part.until is not None:
+        last = max(part.until.end - timedelta(microseconds=1), part.until.start)
+        where.add("day <= {until:Date}", until=last.date().isoformat())
+    return _by_name(where, part)
+
+
+def _by_name(where: Conditions, part: Slice) -> Conditions:
+    where.equal("label_set", part.label_set)
+    where.equal("run_id", part.run)
+    where.equal("service_name", part.service)
+    return where
+
+
+def triage_question(part: Slice, *, bucket: str | None = None, limit: int = 50) -> Question:
+    """Verdicts, newest first."""
+    where = _by_time(part)
+    where.equal("bucket", bucket)
+    where.parameters["limit"] = limit
+    return Question(
+        f"select *\nfrom triage_requests\n{where}\n"
+        "order by started_at desc, trace_id, request_id, label_id\nlimit {limit:UInt32}",
+        where.parameters,
+    )
+
+
+def buckets_question(part: Slice, *, by: str | None = None) -> Question:
+    """Requests per bucket, in all or per group; whole days, as the view has them."""
+    where = _by_day(part)
+    group = GROUPINGS[by] if by else ()
+    names = "".join(f"{name}, " for name in group)
+    window = f"partition by {', '.join(group)}" if group else ""
+    order = ", ".join([*group, "indexOf({order:Array(String)}, bucket)"])
+    where.parameters["order"] = list(BUCKETS)
+    return Question(
+        f"select\n    {names}bucket, sum(dist.requests) as requests,\n"
+        f"    sum(requests) over ({window}) as labelled_requests,\n"
+        "    requests / labelled_requests as share,\n"
+        "    sum(dist.right_without_gold) as right_without_gold,\n"
+        "    sum(dist.abstained) as abstained\n"
+        f"from dist_buckets as dist\n{where}\ngroup by {names}bucket\norder by {order}",
+        where.parameters,
+    )
+
+
+def recall_question(part: Slice, *, grain: str = "chunk", k: int | None = None) -> Question:
+    """Recall of every stage and leg, pooled over the slice; at the k that was sent, beside it."""
+    where = _by_day(part)
+    where.equal("grain", grain)
+    if k is not None:
+        where.add("k = {k:UInt32}", k=k)
+    means = ("recall", "any_present", "all_present", "mrr", "ndcg")
+    pooled = ",\n".join(
+        f"    sumIf(dist.{name} * dist.requests, dist.requests > 0) / requests as {name}"
+        for name in means
+    )
+    return Question(
+        "select\n    stage, stage_name, k, sum(dist.requests) as requests,\n"
+        "    sum(dist.unreadable_requests) as unreadable_requests,\n"
+        f"{pooled},\n"
+        "    sum(dist.k_prompt_requests) as k_prompt_requests,\n"
+        "    sumIf(dist.recall_at_k_prompt * dist.k_prompt_requests, dist.k_prompt_requests > 0)\n"
+        "        / k_prompt_requests as recall_at_k_prompt,\n"
+        "    sumIf(dist.mean_k_prompt * dist.k_prompt_requests, dist.k_prompt_requests > 0)\n"
+        "        / k_prompt_requests as mean_k_prompt\n"
+        f"from dist_recall as dist\n{where}\ngroup by stage, stage_name, k\n"
+        "having requests + unreadable_requests > 0\n"
+        "order by indexOf({stages:Array(String)}, stage), stage_name, k",
+        {
+            **where.parameters,
+            "stages": ["retrieve", "fuse", "rerank", "blend", "filter", "assemble"],
+        },
+    )
