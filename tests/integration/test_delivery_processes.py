@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from receiver import Receiver, Reply, http_receiver
+from receiver import Receiver, Reply, grpc_receiver, http_receiver
 
 TESTS = Path(__file__).resolve().parent.parent
 PRELUDE = """
@@ -20,7 +20,8 @@ sys.path.insert(0, sys.argv[1])
 from requests_to_deliver import FakeRequest
 from ragotel.delivery import Delivery
 from ragotel.settings import resolve_settings
-delivery = Delivery(resolve_settings(endpoint=sys.argv[2], batch_interval_s=60, exit_timeout_s=3))
+settings = {"endpoint": sys.argv[2], "batch_interval_s": 60, "exit_timeout_s": 3}
+delivery = Delivery(resolve_settings(**settings))
 """
 
 
@@ -91,6 +92,24 @@ def test_forked_child_delivers_and_the_parent_s_rows_go_once(receiver: Receiver,
     assert run(url, body) == 0
     assert receiver.counts() == dict.fromkeys([0, 1, 2, 3, 4, 100, 200], 1)
     assert len({resource["process.pid"] for resource in receiver.resources}) == 2
+
+
+def test_forked_children_deliver_over_grpc(receiver: Receiver) -> None:
+    """gRPC too works in children of a process that has already used it."""
+    body = """
+        delivery = Delivery(resolve_settings(**settings, protocol="grpc"))
+        delivery.submit(FakeRequest(0))
+        delivery.flush()
+        for n in range(1, 4):
+            child = os.fork()
+            if not child:
+                delivery.submit(FakeRequest(n))
+                os._exit(0 if delivery.flush(10) else 9)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    with grpc_receiver(receiver, []) as url:
+        assert run(url, body) == 0
+    assert receiver.counts() == dict.fromkeys(range(4), 1)
 
 
 def test_forks_under_load_never_hang(receiver: Receiver, url: str) -> None:

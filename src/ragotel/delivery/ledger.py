@@ -100,6 +100,9 @@ class Ledger:
     def _complain(self, cause: str) -> None:
         """Log a cause at most once a minute: the queue of a dead receiver loses thousands."""
         now = time.monotonic()
+        if cause == SHUTDOWN:
+            # Told once at the very end, with all that the end cost.
+            return
         if now - self._logged_at.get(cause, float("-inf")) < _LOG_EVERY_S:
             return
         self._logged_at[cause] = now
