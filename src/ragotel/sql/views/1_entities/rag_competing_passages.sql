@@ -1,16 +1,19 @@
 -- answers: which sent passages state what a wrong answer said?
--- grain:   one row per request × label that is graded wrong and has at least one such passage
--- reads:   rag_request_labels, rag_label_passages, rag_request_grades, rag_requests, rag_request_flows, rag_stages, rag_chunks
+-- grain:   one row per request × label that has a wrong grade and at least one such passage
+-- reads:   rag_request_labels, rag_label_passages, rag_request_grades, rag_requests, rag_stages, rag_index_chunks, rag_chunks
 -- Compared are quantities (a number with its sign, currency or following word) and quoted strings of the answer
 -- that the gold wordings do not state, and the label's lures. No model is asked.
 create or replace view rag_competing_passages as
 with
-    wrong as materialized (
-        select distinct matched.trace_id as trace_id, matched.request_id as request_id, matched.label_id as label_id
-        from rag_request_labels as matched
-        where
-            matched.request_id in (select request_id from rag_request_grades where grade = 'wrong' and request_id != '')
-            or matched.trace_id in (select trace_id from rag_request_grades where grade = 'wrong' and request_id = '')
+    wrong_requests as (
+        select request_id
+        from rag_request_grades
+        where grade = 'wrong' and request_id != ''
+    ),
+    wrong_traces as (
+        select trace_id
+        from rag_request_grades
+        where grade = 'wrong' and request_id = ''
     ),
     golds as (
         select
@@ -21,7 +24,6 @@ with
             any(lure_chunk_ids) as lure_chunk_ids,
             arrayMap(span -> trimBoth(rag_normalise(span)), any(lure_spans)) as lures
         from rag_label_passages
-        where label_id in (select label_id from wrong)
         group by label_id
     ),
     answers as (
@@ -48,66 +50,57 @@ with
                 )
             ) as statements
         from rag_requests
-        where (trace_id, request_id) in (select trace_id, request_id from wrong)
+        where
+            request_id in (select request_id from wrong_requests)
+            or trace_id in (select trace_id from wrong_traces)
         limit 1 by trace_id, request_id
     ),
     sent as (
         select
-            flows.trace_id as trace_id,
-            flows.request_id as request_id,
+            trace_id,
+            request_id,
             candidate.1 as chunk_id,
             candidate.2 as chunk_sha,
             candidate.3 as doc_id,
             candidate.4 as position
         from (
-            select trace_id, request_id, prompt_span_id
-            from rag_request_flows
-            where (trace_id, request_id) in (select trace_id, request_id from wrong)
-        ) as flows
-        inner join (
-            select trace_id, request_id, span_id, chunk_ids, candidate_shas, candidate_doc_ids
+            select trace_id, request_id, chunk_ids, candidate_shas, candidate_doc_ids
             from rag_stages final
             where
-                (trace_id, request_id) in (select trace_id, request_id from wrong)
-                and stage = 'assemble'
-        ) as stages
-            on stages.trace_id = flows.trace_id
-            and stages.request_id = flows.request_id
-            and stages.span_id = flows.prompt_span_id
+                stage = 'assemble'
+                and (
+                    request_id in (select request_id from wrong_requests)
+                    or trace_id in (select trace_id from wrong_traces)
+                )
+            order by started_at desc, span_id desc
+            limit 1 by trace_id, request_id
+        )
         array join arrayMap(
             (id, sha, doc, at) -> (ifNull(id, sha), sha, doc, at),
-            stages.chunk_ids,
-            stages.candidate_shas,
-            stages.candidate_doc_ids,
-            arrayEnumerate(stages.chunk_ids)
+            chunk_ids,
+            candidate_shas,
+            candidate_doc_ids,
+            arrayEnumerate(chunk_ids)
         ) as candidate
     ),
     manifest_shas as (
-        select chunk_id, argMax(chunk_sha, loaded_at) as chunk_sha
+        select chunk_id, any(chunk_sha) as only_sha
         from rag_index_chunks
-        where chunk_id in (select chunk_id from sent where chunk_sha = '') and deleted = 0
+        where deleted = 0 and chunk_sha != ''
         group by chunk_id
-        having uniqExact(rag_index_chunks.chunk_sha) = 1
-    ),
-    texts as (
-        select chunk_sha, any(text_norm) as text_norm
-        from rag_chunks
-        where
-            chunk_sha in (select chunk_sha from sent)
-            or chunk_sha in (select chunk_sha from manifest_shas)
-        group by chunk_sha
+        having uniqExact(chunk_sha) = 1
     )
 select
-    wrong.trace_id as trace_id,
-    wrong.request_id as request_id,
-    wrong.label_id as label_id,
-    arrayMap(pair -> pair.2, arraySort(groupArray((sent.position, sent.chunk_id)))) as competing_chunk_ids
-from wrong
-inner join golds on golds.label_id = wrong.label_id
-inner join answers on answers.trace_id = wrong.trace_id and answers.request_id = wrong.request_id
-inner join sent on sent.trace_id = wrong.trace_id and sent.request_id = wrong.request_id
+    matched.trace_id as trace_id,
+    matched.request_id as request_id,
+    matched.label_id as label_id,
+    arrayMap(pair -> pair.2, arraySort(groupUniqArray((sent.position, sent.chunk_id)))) as competing_chunk_ids
+from rag_request_labels as matched
+inner join answers on answers.trace_id = matched.trace_id and answers.request_id = matched.request_id
+inner join golds on golds.label_id = matched.label_id
+inner join sent on sent.trace_id = matched.trace_id and sent.request_id = matched.request_id
 left join manifest_shas on manifest_shas.chunk_id = sent.chunk_id and sent.chunk_sha = ''
-left join texts on texts.chunk_sha = if(sent.chunk_sha != '', sent.chunk_sha, manifest_shas.chunk_sha)
+left join rag_chunks as texts on texts.chunk_sha = if(sent.chunk_sha != '', sent.chunk_sha, manifest_shas.only_sha)
 where
     not has(golds.gold_chunk_ids, sent.chunk_id)
     and not (sent.doc_id != '' and has(golds.gold_doc_ids, sent.doc_id))
@@ -120,4 +113,4 @@ where
         )
     )
 group by trace_id, request_id, label_id
-settings enable_materialized_cte = 1, join_use_nulls = 0
+settings join_use_nulls = 0

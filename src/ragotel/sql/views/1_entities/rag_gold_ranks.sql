@@ -5,10 +5,6 @@
 -- true only where that is proven: a whole list and, by text, every text of it known, by document every document.
 create or replace view rag_gold_ranks as
 with
-    matched as materialized (
-        select trace_id, request_id, label_id, matched_by
-        from rag_request_labels
-    ),
     wanted as (
         select
             matched.trace_id as trace_id,
@@ -23,8 +19,8 @@ with
             notEmpty(passages.claims) as has_claim,
             claim_texts.known_keys as known_keys,
             claim_texts.stating_keys as stating_keys,
-            claim_texts.key_claim_offsets as key_claim_offsets
-        from matched
+            claim_texts.claim_offsets as claim_offsets
+        from rag_request_labels as matched
         inner join rag_label_passages as passages on passages.label_id = matched.label_id
         left join rag_claim_texts as claim_texts
             on claim_texts.trace_id = matched.trace_id
@@ -43,7 +39,7 @@ with
             ) as keys
         from rag_stages final
         where
-            (trace_id, request_id) in (select trace_id, request_id from matched)
+            (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
             and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
     )
 select
@@ -120,7 +116,7 @@ select
     has(wanted.stating_keys, gold_key) and position > 0 as gold_text_states_claim,
     if(
         gold_text_states_claim,
-        wanted.key_claim_offsets[indexOf(wanted.known_keys, gold_key)],
+        arrayFirst(one -> one.1 = gold_key, wanted.claim_offsets).2,
         null
     ) as claim_offset_chars,
     arrayExists(
@@ -146,4 +142,4 @@ select
 from wanted
 inner join stage_rows
     on stage_rows.trace_id = wanted.trace_id and stage_rows.request_id = wanted.request_id
-settings enable_materialized_cte = 1, join_use_nulls = 0
+settings join_use_nulls = 0

@@ -143,6 +143,7 @@ select
     trace_id,
     request_id,
     generation.span as generation_span_id,
+    steps[1].started as started_at,
     prompt.span as prompt_span_id,
     prompt.started as prompt_started_at,
     prompt.evidence in ('whole', 'empty') as prompt_list_is_whole,

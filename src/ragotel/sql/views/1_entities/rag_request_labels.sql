@@ -7,14 +7,10 @@
 create or replace view rag_request_labels as
 with
     labels as (
-        select label_id, any(question_hash) as label_question_hash, any(label_set) as label_set
-        from (
-            select label_id, question_hash, label_set
-            from rag_labels
-            order by loaded_at desc
-            limit 1 by label_id
-        )
-        group by label_id
+        select label_id, label_set, question_hash
+        from rag_labels
+        order by loaded_at desc
+        limit 1 by label_id
     ),
     refs as (
         select trace_id, request_id, label_id, 2 as tier, 'grade' as how
@@ -29,48 +25,73 @@ with
         from rag_label_attachments
         where label_id != ''
     ),
-    requests as (
-        select trace_id, request_id, label_id, query_hash
-        from rag_requests
-        limit 1 by trace_id, request_id
+    by_request as (
+        select request_id, groupUniqArray((trace_id, label_id, toUInt8(tier), how)) as options
+        from refs
+        where request_id != ''
+        group by request_id
     ),
-    meetings as (
-        select requests.trace_id as trace_id, requests.request_id as request_id, requests.label_id as label_id, 1 as tier, 'label_id' as how
-        from requests
-        where requests.label_id in (select label_id from labels)
-        union all
-        select requests.trace_id, requests.request_id, refs.label_id, refs.tier, refs.how
-        from requests
-        inner join (select * from refs where request_id != '') as refs on refs.request_id = requests.request_id
-        where refs.trace_id in ('', requests.trace_id)
-        union all
-        select requests.trace_id, requests.request_id, refs.label_id, refs.tier, refs.how
-        from requests
-        inner join (select * from refs where request_id = '' and trace_id != '') as refs
-            on refs.trace_id = requests.trace_id
-        union all
-        select requests.trace_id, requests.request_id, labels.label_id, 4 as tier, 'question' as how
-        from requests
-        inner join labels on labels.label_question_hash = requests.query_hash
-        where requests.query_hash != 0
+    by_trace as (
+        select trace_id, groupUniqArray((trace_id, label_id, toUInt8(tier), how)) as options
+        from refs
+        where request_id = ''
+        group by trace_id
+    ),
+    by_question as (
+        select question_hash, groupUniqArray(('', label_id, toUInt8(4), 'question')) as options
+        from labels
+        group by question_hash
+    ),
+    met as (
+        select
+            requests.trace_id as trace_id,
+            requests.request_id as request_id,
+            arrayJoin(
+                arrayConcat(
+                    if(requests.label_id = '', [], [('', requests.label_id, toUInt8(1), 'label_id')]),
+                    arrayFilter(option -> option.1 in ('', requests.trace_id), by_request.options),
+                    by_trace.options,
+                    if(requests.query_hash = 0, [], by_question.options)
+                )
+            ) as option
+        from (
+            select trace_id, request_id, label_id, query_hash
+            from rag_requests
+            where
+                (label_id != '' and label_id in (select label_id from labels))
+                or (query_hash != 0 and query_hash in (select question_hash from labels))
+                or request_id in (select request_id from refs where request_id != '')
+                or trace_id in (select trace_id from refs where request_id = '')
+        ) as requests
+        left join by_request on by_request.request_id = requests.request_id
+        left join by_trace on by_trace.trace_id = requests.trace_id
+        left join by_question on by_question.question_hash = requests.query_hash
+    ),
+    gathered as (
+        select
+            met.trace_id as trace_id,
+            met.request_id as request_id,
+            groupUniqArray((met.option.2, met.option.3, met.option.4, labels.label_set)) as options
+        from met
+        inner join labels on labels.label_id = met.option.2
+        group by trace_id, request_id
     )
 select
     trace_id,
     request_id,
-    label_id,
-    argMin(how, (tier, how != 'grade')) as matched_by
-from (
-    select
-        meetings.trace_id as trace_id,
-        meetings.request_id as request_id,
-        meetings.label_id as label_id,
-        meetings.tier as tier,
-        meetings.how as how,
-        min(meetings.tier) over (
-            partition by meetings.trace_id, meetings.request_id, labels.label_set
-        ) as best_tier
-    from meetings
-    inner join labels on labels.label_id = meetings.label_id
-)
-where tier = best_tier
-group by trace_id, request_id, label_id
+    meeting.1 as label_id,
+    meeting.4 as label_set,
+    meeting.3 as matched_by
+from gathered
+array join arrayFilter(
+    option -> not arrayExists(
+        other -> other.4 = option.4
+        and (
+            other.2 < option.2
+            or (other.1 = option.1 and other.2 = option.2 and other.3 > option.3)
+        ),
+        options
+    ),
+    options
+) as meeting
+settings join_use_nulls = 0

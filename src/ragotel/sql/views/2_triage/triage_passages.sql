@@ -1,24 +1,20 @@
 -- answers: which factor of a right answer failed first, for each passage that the answer needs?
 -- grain:   one row per request × label × gold passage (passage 0 where the label asks for none)
--- reads:   rag_request_labels, rag_label_passages, rag_requests, rag_request_flows, rag_gold_ranks, rag_gold_existence, rag_claim_texts, rag_prompts, rag_stages, rag_request_probes, rag_ablations, rag_request_grades
+-- reads:   rag_request_labels, rag_label_passages, rag_requests, rag_request_flows, rag_gold_ranks, rag_gold_changes, rag_request_versions, rag_prompts, rag_request_probes, rag_ablations, rag_request_grades
 -- Evidence that was not recorded gives null factors and bucket 'unknown', never the next bucket.
 -- docs/triage.md states each rule in words, in the order of the columns below.
 create or replace view triage_passages as
 with
-    matched as materialized (
-        select trace_id, request_id, label_id, matched_by
-        from rag_request_labels
-    ),
     requests as (
         select *
         from rag_requests
-        where (trace_id, request_id) in (select trace_id, request_id from matched)
+        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
         limit 1 by trace_id, request_id
     ),
     flows as (
         select *
         from rag_request_flows
-        where (trace_id, request_id) in (select trace_id, request_id from matched)
+        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
     ),
     prompts as (
         select
@@ -33,14 +29,7 @@ with
             sent_tokens,
             evidence
         from rag_prompts final
-        where (trace_id, request_id) in (select trace_id, request_id from matched)
-    ),
-    counts as (
-        select trace_id, request_id, span_id, candidate_count, evidence
-        from rag_stages final
-        where
-            (trace_id, request_id) in (select trace_id, request_id from matched)
-            and stage = 'assemble'
+        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
     ),
     ranks as (
         select
@@ -83,54 +72,29 @@ with
         from rag_request_probes
         group by trace_id, request_id, label_id, passage
     ),
-    grades as (
-        select
-            trace_id,
-            request_id,
-            label_id,
-            argMin(grade, standing) as grade,
-            argMin(source, standing) as source
-        from (
-            select matched.trace_id as trace_id, matched.request_id as request_id, matched.label_id as label_id, grades.grade as grade, grades.source as source, grades.standing as standing
-            from matched
-            inner join rag_request_grades as grades on grades.request_id = matched.request_id
-            where
-                grades.request_id != ''
-                and grades.trace_id in ('', matched.trace_id)
-                and grades.label_id in ('', matched.label_id)
-            union all
-            select matched.trace_id, matched.request_id, matched.label_id, grades.grade, grades.source, grades.standing
-            from matched
-            inner join rag_request_grades as grades on grades.trace_id = matched.trace_id
-            where grades.request_id = '' and grades.label_id in ('', matched.label_id)
-        )
-        group by trace_id, request_id, label_id
+    grades_by_request as (
+        select request_id, groupArray((trace_id, label_id, standing, toString(grade), toString(source))) as grades
+        from rag_request_grades
+        where request_id != ''
+        group by request_id
     ),
-    ablations as (
-        select
-            trace_id,
-            request_id,
-            label_id,
-            argMax(correct, ablated_at) as is_right_with_gold_only
-        from (
-            select matched.trace_id as trace_id, matched.request_id as request_id, matched.label_id as label_id, runs.correct as correct, runs.ablated_at as ablated_at
-            from matched
-            inner join rag_ablations as runs on runs.request_id = matched.request_id
-            where
-                runs.mode = 'gold_only'
-                and runs.request_id != ''
-                and runs.trace_id in ('', matched.trace_id)
-                and runs.label_id in ('', matched.label_id)
-            union all
-            select matched.trace_id, matched.request_id, matched.label_id, runs.correct, runs.ablated_at
-            from matched
-            inner join rag_ablations as runs on runs.trace_id = matched.trace_id
-            where
-                runs.mode = 'gold_only'
-                and runs.request_id = ''
-                and runs.label_id in ('', matched.label_id)
-        )
-        group by trace_id, request_id, label_id
+    grades_by_trace as (
+        select trace_id, groupArray((trace_id, label_id, standing, toString(grade), toString(source))) as grades
+        from rag_request_grades
+        where request_id = ''
+        group by trace_id
+    ),
+    ablations_by_request as (
+        select request_id, groupArray((trace_id, label_id, ablated_at, correct)) as runs
+        from rag_ablations
+        where mode = 'gold_only' and request_id != ''
+        group by request_id
+    ),
+    ablations_by_trace as (
+        select trace_id, groupArray((trace_id, label_id, ablated_at, correct)) as runs
+        from rag_ablations
+        where mode = 'gold_only' and request_id = ''
+        group by trace_id
     ),
     gathered as (
         select
@@ -161,11 +125,11 @@ with
             prompts.template_version as template_version,
             prompts.budget_tokens as budget_tokens,
             if(
-                notEmpty(prompts.sent_tokens) and arrayAll(tokens -> tokens is not null, prompts.sent_tokens) and counts.evidence = 'whole',
+                notEmpty(prompts.sent_tokens) and arrayAll(tokens -> tokens is not null, prompts.sent_tokens) and prompts.evidence = 'whole',
                 arraySum(tokens -> ifNull(tokens, 0), prompts.sent_tokens),
-                if(counts.evidence = 'empty', 0, null)
+                if(prompts.evidence = 'empty', 0, null)
             ) as sent_tokens,
-            counts.candidate_count as sent_count,
+            flows.sent_count as sent_count,
             prompts.is_whole as prompt_is_whole,
             prompts.prompt_norm != '' as prompt_is_read,
             arrayExists(claim -> rag_contains(prompts.prompt_norm, claim), passages.claims) as claim_stands,
@@ -181,8 +145,64 @@ with
             flows.degraded as degraded,
             flows.rerank_window_chars as rerank_window_chars,
             ranks.steps as steps,
-            existence.in_manifest as in_manifest,
-            existence.missing as missing_for_existence,
+            arrayMap(
+                one -> (
+                    one.1,
+                    multiIf(
+                        one.2 = '' and one.3 = '', null,
+                        not one.4, null,
+                        passages.has_ids,
+                        arrayExists(
+                            chunk -> chunk.1 = one.1
+                            and arrayExists(
+                                change -> change.2 = 0
+                                and change.1 = arrayFirst(link -> has(chunk.2 .1, link), one.5),
+                                chunk.2
+                            ),
+                            changes.by_id
+                        ),
+                        has(changes.stated_in, (one.1, one.3)), 1,
+                        has(changes.unread_in, (one.1, one.3)), null,
+                        0
+                    )::Nullable(UInt8),
+                    multiIf(
+                        one.1 = '', 'index_name',
+                        one.2 = '', 'index_version',
+                        not one.4, 'manifest',
+                        'chunk_texts'
+                    )
+                ),
+                arrayFilter(
+                    one -> not (one.2 = '' and one.3 = '' and one.1 != '' and countEqual(versions.served.1, one.1) > 1),
+                    versions.served
+                )
+            ) as tested,
+            arrayMap(
+                name -> arrayMap(one -> one.2, arrayFilter(one -> one.1 = name, tested)),
+                arrayDistinct(arrayMap(one -> one.1, tested))
+            ) as tests_by_index,
+            arrayMap(
+                tests -> if(
+                    arrayExists(test -> test is null, tests) or length(arrayDistinct(tests)) > 1,
+                    null,
+                    tests[1]
+                ),
+                tests_by_index
+            ) as index_answers,
+            multiIf(
+                has(index_answers, 1), 1,
+                empty(index_answers) or arrayExists(answer -> answer is null, index_answers), null,
+                0
+            )::Nullable(UInt8) as in_manifest,
+            if(
+                in_manifest is not null,
+                [],
+                if(
+                    arrayExists(one -> one.2 is null, tested),
+                    arraySort(arrayDistinct(arrayMap(one -> one.3, arrayFilter(one -> one.2 is null, tested)))),
+                    if(empty(tested), [], ['index_version'])
+                )
+            ) as missing_for_existence,
             passages.principal as principal,
             arrayFilter(
                 probe -> probe.2 in ('', passages.principal)
@@ -194,11 +214,25 @@ with
                 probe -> not has(arrayMap(pair -> pair.2, flows.searched), probe.4) or probe.4 = '',
                 probes.found
             ) as has_unusable_probe,
-            grades.grade as grade,
-            grades.source as grade_source,
-            ablations.label_id != '' as is_ablated,
-            ablations.is_right_with_gold_only as is_right_with_gold_only
-        from matched
+            arraySort(
+                one -> one.3,
+                arrayFilter(
+                    one -> one.1 in ('', matched.trace_id) and one.2 in ('', matched.label_id),
+                    arrayConcat(grades_by_request.grades, grades_by_trace.grades)
+                )
+            )[1] as best_grade,
+            best_grade.4 as grade,
+            best_grade.5 as grade_source,
+            arraySort(
+                run -> run.3,
+                arrayFilter(
+                    run -> run.1 in ('', matched.trace_id) and run.2 in ('', matched.label_id),
+                    arrayConcat(ablations_by_request.runs, ablations_by_trace.runs)
+                )
+            ) as gold_only_runs,
+            notEmpty(gold_only_runs) as is_ablated,
+            gold_only_runs[-1].4 as is_right_with_gold_only
+        from rag_request_labels as matched
         inner join requests
             on requests.trace_id = matched.trace_id and requests.request_id = matched.request_id
         inner join rag_label_passages as passages on passages.label_id = matched.label_id
@@ -208,33 +242,24 @@ with
             on prompts.trace_id = flows.trace_id
             and prompts.request_id = flows.request_id
             and prompts.span_id = flows.prompt_span_id
-        left join counts
-            on counts.trace_id = flows.trace_id
-            and counts.request_id = flows.request_id
-            and counts.span_id = flows.prompt_span_id
         left join ranks
             on ranks.trace_id = matched.trace_id
             and ranks.request_id = matched.request_id
             and ranks.label_id = matched.label_id
             and ranks.passage = passages.passage
-        left join rag_gold_existence as existence
-            on existence.trace_id = matched.trace_id
-            and existence.request_id = matched.request_id
-            and existence.label_id = matched.label_id
-            and existence.passage = passages.passage
+        left join rag_request_versions as versions
+            on versions.trace_id = matched.trace_id and versions.request_id = matched.request_id
+        left join rag_gold_changes as changes
+            on changes.label_id = matched.label_id and changes.passage = passages.passage
         left join probes
             on probes.trace_id = matched.trace_id
             and probes.request_id = matched.request_id
             and probes.label_id = matched.label_id
             and probes.passage = passages.passage
-        left join grades
-            on grades.trace_id = matched.trace_id
-            and grades.request_id = matched.request_id
-            and grades.label_id = matched.label_id
-        left join ablations
-            on ablations.trace_id = matched.trace_id
-            and ablations.request_id = matched.request_id
-            and ablations.label_id = matched.label_id
+        left join grades_by_request on grades_by_request.request_id = matched.request_id
+        left join grades_by_trace on grades_by_trace.trace_id = matched.trace_id
+        left join ablations_by_request on ablations_by_request.request_id = matched.request_id
+        left join ablations_by_trace on ablations_by_trace.trace_id = matched.trace_id
     ),
     factors as (
         select
@@ -506,4 +531,4 @@ select
         concat('Not decidable: ', arrayStringConcat(missing, ', '), ' not recorded or not readable.')
     ) as why
 from lost
-settings enable_materialized_cte = 1, join_use_nulls = 0
+settings join_use_nulls = 0
