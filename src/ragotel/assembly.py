@@ -42,7 +42,7 @@ class Assembled:
         self.texts: list[str | None] = []
 
 
-def assemble(stage: Stage, book: ChunkBook, pace: Pace) -> Assembled:
+def assemble(stage: Stage, book: ChunkBook, pace: Pace, query: str | None = None) -> Assembled:
     """Find what was sent: as the service said, else by the texts in the prompt."""
     inputs = stage.inputs or []
     for found in inputs:
@@ -51,9 +51,9 @@ def assemble(stage: Stage, book: ChunkBook, pace: Pace) -> Assembled:
     assembled = Assembled(len(entries))
     assembled.texts = [found.texts[rank] for found, rank in entries]
     if stage.sent is not None:
-        _as_told(stage, assembled, entries, book, pace)
+        _as_told(stage, assembled, entries, book, pace, query or "")
     elif stage.prompt is not None and any(assembled.texts):
-        _as_found(stage, assembled, entries, book, pace)
+        _as_found(stage, assembled, entries, book, pace, query or "")
     elif stage.prompt is not None and not entries and inputs:
         assembled.rows = []
     return assembled
@@ -65,8 +65,11 @@ def _as_found(
     entries: list[tuple[Candidates, int]],
     book: ChunkBook,
     pace: Pace,
+    query: str,
 ) -> None:
-    survivors, unknown = find_survivors(stage.prompt or "", assembled.texts, pace, book.probe)
+    survivors, unknown = find_survivors(
+        stage.prompt or "", assembled.texts, pace, book.probe, query
+    )
     assembled.survivors = survivors
     assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
     sent = {s.rank for s in survivors}
@@ -86,6 +89,7 @@ def _as_told(
     entries: list[tuple[Candidates, int]],
     book: ChunkBook,
     pace: Pace,
+    query: str,
 ) -> None:
     """Take the service's own list of what it used; the prompt still tells how much of each."""
     told = stage.sent
@@ -94,7 +98,7 @@ def _as_told(
     settle(told, book, stage.inputs or ())
     kept: dict[int, int] = {}
     if stage.prompt is not None and any(told.texts):
-        survivors, _ = find_survivors(stage.prompt, told.texts, pace, book.probe)
+        survivors, _ = find_survivors(stage.prompt, told.texts, pace, book.probe, query)
         kept = {s.rank: s.kept_chars for s in survivors}
         assembled.survivors, assembled.texts = survivors, list(told.texts)
     keys = told.keys or []

@@ -200,9 +200,10 @@ class Encoder:
 
     def _put_prompt(self, stage: Stage, made: Attributes) -> None:
         inputs = stage.inputs or []
-        assembled = assemble(stage, self.chunks, Pace())
-        query = stage.trace.root.query if stage.trace.root is not None else None
-        made.update(describe_prompt(stage, assembled, query if isinstance(query, str) else None))
+        asked = stage.trace.root.query if stage.trace.root is not None else None
+        query = asked if isinstance(asked, str) else None
+        assembled = assemble(stage, self.chunks, Pace(), query)
+        made.update(describe_prompt(stage, assembled, query))
         if stage.prompt is not None:
             self._put_text(made, at.PROMPT_TEXT, stage.prompt)
         made.setdefault(at.CONTENT_MODE, self.privacy.mode)

@@ -53,6 +53,7 @@ def find_survivors(
     texts: Sequence[str | None],
     pace: Pace | None = None,
     probes: Probes = make_probe,
+    question: str = "",
 ) -> tuple[list[Survivor], set[int]]:
     """Find which of *texts* stand in *prompt*.
 
@@ -61,6 +62,7 @@ def find_survivors(
         texts: the candidates' texts, best first; None where one is not known.
         pace: steps aside between pieces of work.
         probes: `make_probe`, or a cache in front of it.
+        question: the user's own words: where they stand, no part of a passage is looked for.
 
     Returns:
         The survivors in prompt order, and the ranks that could not be looked for: those without a
@@ -74,7 +76,7 @@ def find_survivors(
     page = Page(prompt, pace)
     found: dict[int, Survivor] = {}
     left = _claim_whole(page, stripped, ranks, found, pace, probes)
-    _claim_altered(page, stripped, left, found, pace)
+    _claim_altered(page, stripped, left, found, pace, question.strip())
     _add_inner(page, stripped, ranks, found, pace)
     if page.scanned_chars > _SCAN_LIMIT_CHARS:
         unknown.update(rank for rank in ranks if rank not in found)
@@ -254,13 +256,30 @@ def _common_chars(text: str, offset: int, page: str, at: int, end: int) -> int:
     return low
 
 
+def _claim_question(page: Page, question: str) -> None:
+    """Explain one place by the question, the last one: a user may quote a passage."""
+    if len(question) < PROBE_CHARS:
+        return
+    for start, end in reversed(page.free):
+        at = page.text.rfind(question, start, end)
+        if at >= 0:
+            page.claim(at, at + len(question))
+            return
+
+
 def _claim_altered(
-    page: Page, texts: Sequence[str], left: _Left, found: dict[int, Survivor], pace: Pace
+    page: Page,
+    texts: Sequence[str],
+    left: _Left,
+    found: dict[int, Survivor],
+    pace: Pace,
+    question: str,
 ) -> None:
     """Claim texts that were trimmed, and those whose white space or escapes differ."""
+    _claim_question(page, question)
     changed = left.changed + [r for r in left.begun if _goes_on_altered(page, texts[r])]
     if changed:
-        _claim_simplified(page, texts, sorted({*changed, *left.begun}), found, pace)
+        _claim_simplified(page, texts, sorted({*changed, *left.begun}), found, pace, question)
     elif left.begun:
         _claim_parts(page, texts, left.begun, found, pace)
     headless = [rank for rank in left.headless if rank not in found]
@@ -288,7 +307,12 @@ def _goes_on_altered(page: Page, text: str) -> bool:
 
 
 def _claim_simplified(
-    page: Page, texts: Sequence[str], begun: list[int], found: dict[int, Survivor], pace: Pace
+    page: Page,
+    texts: Sequence[str],
+    begun: list[int],
+    found: dict[int, Survivor],
+    pace: Pace,
+    question: str,
 ) -> None:
     """Match the simplified texts with the simplified prompt, where all then have their places."""
     ranks = sorted([*found, *begun])
@@ -299,6 +323,7 @@ def _claim_simplified(
     simple = Page(simplify(page.text), pace)
     matched: dict[int, Survivor] = {}
     parts = _claim_whole(simple, column, ranks, matched, pace, make_probe)
+    _claim_question(simple, simplify(question))
     _claim_parts(simple, column, parts.begun, matched, pace)
     page.scanned_chars += simple.scanned_chars
     for rank, survivor in matched.items():

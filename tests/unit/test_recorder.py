@@ -504,3 +504,11 @@ def test_a_generated_list_of_candidates_is_read_as_it_is_consumed(recorded: Reco
     one, two = recorded.stages("retrieve")
     assert one[at.COUNT] == 3
     assert (two[at.COUNT], two[at.OUTCOME]) == (1, "stopped_early")
+
+
+def test_a_quoted_passage_is_not_sent_by_its_question(recorded: Recorded) -> None:
+    """A user who quotes a passage does not put it into the prompt's list."""
+    quote = corpus(3)[2].text[:50]
+    render = ragotel.assemble(lambda query, hits: f"{hits[0].text}\nQuestion: {query}")
+    ragotel.request(lambda question: render(question, search(question, 3)))(quote)
+    assert [row["id"] for row in recorded.stage("assemble")[at.CANDIDATES]] == ["d0"]

@@ -95,3 +95,13 @@ def test_kept_length_counts_the_original_characters() -> None:
     ((rank, kept),) = survivors(f"Q {folded[:40]}", [text])
     assert rank == 0
     assert " ".join(text[:kept].split()) == folded[:40]
+
+
+def test_a_question_that_quotes_a_passage_is_no_trace_of_it() -> None:
+    """Words of the user's stand in the prompt, the passage that they quote does not."""
+    question = body(1)[10:90]
+    prompt = f"Use:\n{body(0)}\nQuestion: {question}?"
+    found, _ = find_survivors(prompt, TEXTS, question=question)
+    assert [s.rank for s in found] == [0]
+    found, _ = find_survivors(f"{body(1)[:100]}\n{question}", TEXTS, question=question)
+    assert [(s.rank, s.kept_chars) for s in found] == [(1, 100)]
