@@ -108,7 +108,10 @@ def _read_scored(items: Sequence[Any]) -> Candidates | None:
 
 def _read_row(row: Any) -> tuple[Any, Any, Any, Any]:
     """Tell the parts of one tuple apart by their kinds: (document, id, score, text)."""
-    document = id_value = score = text = None
+    document: Any = None
+    id_value: Any = None
+    score: Any = None
+    text: str | None = None
     numbers: list[Any] = []
     for part in row:
         if part is None:

@@ -174,7 +174,7 @@ class Spec:
             elif isinstance(value, (str, bool, int, float)):
                 self.static[key] = value
             else:
-                self.volatile.append((key, lambda args, kwargs, value=value: value))
+                self.volatile.append((key, _giving(value)))
 
     def _parameter(self, name: str) -> Find:
         def find(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -185,6 +185,13 @@ class Spec:
     def _asking(self, ask: Callable[..., Any], option: str) -> Find:
         """Call *ask* with those of the call's arguments that its own parameters name."""
         return asking(ask, self.parameters, f"ask for {option}")
+
+
+def _giving(value: Any) -> Find:
+    def find(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return value
+
+    return find
 
 
 def asking(ask: Callable[..., Any], parameters: Parameters, part: str) -> Find:

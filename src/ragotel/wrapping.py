@@ -52,7 +52,7 @@ def _wrap_class(target: type, make_spec: MakeSpec) -> type:
     """Record the calls of a class's instances."""
     call = target.__dict__.get("__call__")
     if call is not None:
-        target.__call__ = wrap(call, make_spec)  # type: ignore[operator]
+        setattr(target, "__call__", wrap(call, make_spec))  # noqa: B010 - a method is assigned
     return target
 
 
@@ -120,7 +120,7 @@ def finish(stage: Stage, result: Any) -> Any:
     return result
 
 
-class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]
+class _Proxy(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A wrapper that passes for the function itself and is pickled by its name."""
 
     __ragotel__ = True
