@@ -104,9 +104,9 @@ def _claim(picture: Picture) -> list[str]:
     if not picture.claims:
         return []
     stands = None if picture.prompt is None else picture.prompt["claim_stands"]
-    where = {True: "stands in the prompt", False: "does not stand in the prompt"}.get(
-        stands, "the prompt was not recorded whole: whether it stands there is not known"
-    )
+    where = "the prompt was not recorded whole: whether it stands there is not known"
+    if stands is not None:
+        where = "stands in the prompt" if stands else "does not stand in the prompt"
     claims = " | ".join(f'"{one_line(claim)}"' for claim in picture.claims)
     return [_field("claim", f"{claims}: {where}")]
 

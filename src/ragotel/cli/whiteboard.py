@@ -6,6 +6,7 @@ Pipeline: triage.show -> [cli]. Pure: rows in, lines out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ragotel.cli.output import Column, one_line, paint, table_lines
@@ -123,7 +124,7 @@ def score_decimals(scores: Sequence[float | None]) -> int:
     for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS):
         if all(
             first == second or round(first, decimals) != round(second, decimals)
-            for first, second in zip(known, known[1:], strict=False)
+            for first, second in pairwise(known)
         ):
             return decimals
     return _MOST_DECIMALS

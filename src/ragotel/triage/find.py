@@ -146,11 +146,21 @@ def _add_verdicts(store: Store, rows: list[dict[str, Any]]) -> None:
     """Put the bucket of each labelled request into its row; several labels give several buckets."""
     verdicts: dict[tuple[str, str], list[str]] = {}
     for part in _parts(rows):
-        for row in verdicts_question(part).ask(store):
+        for row in verdicts_question(part).ask(store) if _is_labelled(store, part) else ():
             key = (row["trace_id"], row["request_id"])
             verdicts.setdefault(key, []).append(row["bucket"])
     for row in rows:
         row["bucket"] = ", ".join(verdicts.get((row["trace_id"], row["request_id"]), []))
+
+
+def _is_labelled(store: Store, rows: list[dict[str, Any]]) -> bool:
+    """Whether a label meets any of *rows*: cheap to ask, where the verdicts are not."""
+    found = store.scalar(
+        "select count() from rag_request_labels\n"
+        "where trace_id in {traces:Array(String)} and request_id in {requests:Array(String)}",
+        _ids(rows),
+    )
+    return bool(found)
 
 
 def verdicts_question(rows: list[dict[str, Any]]) -> Question:

@@ -128,7 +128,7 @@ def _mark_whole(store: Store, version: Version, load_id: str, report: Report) ->
 
 def _is_whole(store: Store, index_name: str, version: str) -> bool:
     found = store.scalar(
-        "select count() from rag_index_lineage "
+        "select count() from rag_index_chains "
         "where index_name = {index_name:String} and version = {version:String} and is_whole",
         {"index_name": index_name, "version": version},
     )

@@ -31,7 +31,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class Sent:
-    """What the prompt took: *rows* by the candidate's key, *is_whole* where the list can be trusted."""
+    """What the prompt took: *rows* by key; *is_whole* where the list can be trusted."""
 
     rows: Mapping[str, Mapping[str, Any]]
     is_whole: bool
@@ -39,7 +39,7 @@ class Sent:
 
 
 def candidates_of(stage: Stage, shas: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The candidates of one stage run, best first; *shas* gives hashes for ids that brought none."""
+    """The candidates of one stage run, best first; *shas* has hashes for ids without."""
     columns = (
         *("chunk_ids", "scores", "candidate_shas", "candidate_doc_ids", "candidate_tokens"),
         *("candidate_chars", "candidate_kept_chars", "candidate_superseded", "candidate_legs"),
@@ -114,7 +114,7 @@ def ranked_rows(
         row["gap"] = None if above is None or score is None else round(sign * (above - score), 9)
         above = score
         known = taken is not None and row["tokens"] is not None
-        row["running_tokens"] = taken + row["tokens"] if known else None  # type: ignore[operator]
+        row["running_tokens"] = taken + row["tokens"] if known else None
         if row["sent"] is not False:
             taken = row["running_tokens"] if row["sent"] else None
         row["states_claim"] = gold.states(row["chunk_sha"])
@@ -156,7 +156,7 @@ def _fate(
 def gold_journeys(
     stages: Sequence[Stage], gold: Gold, shas: Mapping[str, str], prompt_span_id: str
 ) -> list[dict[str, Any]]:
-    """One row per gold chunk × stage run that had it or dropped it, in the order of the stages."""
+    """One row per gold chunk and stage run that had or dropped it, in the order of the stages."""
     found = []
     for stage in stages:
         if stage["stage"] in ("generate", "ingest"):

@@ -44,8 +44,8 @@ def resolve_request(store: Store, reference: str) -> RequestKey:
         )
     found = _matching(
         store,
-        "startsWith(trace_id, lower({reference:String}))\n"
-        "    or startsWith(request_id, {reference:String})",
+        "startsWith(trace_id, lower({reference:String})) or "
+        " startsWith(request_id, {reference:String})",
         reference,
     )
     if not found:
@@ -64,11 +64,17 @@ def _readings(reference: str) -> Iterator[tuple[str, str]]:
 
 
 def _matching(store: Store, where: str, reference: str) -> list[RequestKey]:
-    rows = store.query(
-        f"select distinct trace_id, request_id from rag_requests where {where} limit 6",  # noqa: S608
-        {"reference": reference},
-    ).result_rows
-    return [RequestKey(*row) for row in rows]
+    """Requests like that; of one whose own span never arrived, the stages will do."""
+    for table in ("rag_requests", "rag_stages"):
+        is_request = "1" if table == "rag_requests" else "stage != 'ingest'"
+        rows = store.query(
+            f"select distinct trace_id, request_id from {table}\n"  # noqa: S608 (values are bound)
+            f"where ({where}) and {is_request} limit 6",
+            {"reference": reference},
+        ).result_rows
+        if rows:
+            return [RequestKey(*row) for row in rows]
+    return []
 
 
 def _only(reference: str, found: Sequence[RequestKey]) -> RequestKey:

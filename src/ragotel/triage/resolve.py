@@ -113,7 +113,8 @@ def claim_question(source: str, claim: str, place: Place) -> Question:
     return Question(
         "select chunk_id, any(doc_id) as doc_id, any(chunk_sha) as text_sha,\n"
         "    arraySort(groupUniqArray(index_name)) as index_names\n"
-        f"from {source} as source\n{where}\ngroup by chunk_id\norder by chunk_id\nlimit {{limit:UInt32}}",
+        f"from {source} as source\n{where}\n"
+        "group by chunk_id\norder by chunk_id\nlimit {limit:UInt32}",
         where.parameters,
     )
 
