@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -24,6 +25,7 @@ from ragotel.cli.output import Column, paint, print_json, print_rows
 from ragotel.errors import InputError, RagotelError
 
 if TYPE_CHECKING:
+    from ragotel.demo.figures import Distribution
     from ragotel.demo.play import Played
     from ragotel.demo.server import Served
     from ragotel.store import Store
@@ -61,6 +63,7 @@ def demo(keep: Path | None, as_json: bool) -> int:
     if folder and folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty: give --keep a new folder.")
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_ended_in_order())
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragotel-demo-")))
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,14 +135,14 @@ class Story:
         self._command("grade", "load", str(played.grades_file), quiet=True)
 
     def _tell(self, store: Store, played: Played) -> dict[str, Any]:
-        from ragotel.demo.figures import BUCKETS, counts_by, one_of_each, totals
+        from ragotel.demo.figures import BUCKETS, distribution, one_of_each, totals
 
         with self._phase("asking for the verdicts"):
-            by_day, by_version = counts_by(store, "day"), counts_by(store, "index_version")
+            counted = distribution(store)
             examples = one_of_each(store)
-        total = totals(by_day)
+        total = totals(counted.by_day)
         if not self._as_json:
-            _print_distribution(by_day, by_version, played)
+            _print_distribution(counted, played)
             _print_examples(examples)
         with self._phase("looking up the complaint"):
             complaint = self._complaint(store, played)
@@ -150,8 +153,8 @@ class Story:
             "labels": len(played.labels),
             "index_versions": [run.index_version for run in played.runs],
             "buckets": total,
-            "by_day": by_day,
-            "by_index_version": by_version,
+            "by_day": counted.by_day,
+            "by_index_version": counted.by_version,
             "examples": examples,
             "complaint": complaint,
             "phases_s": self._phases,
@@ -216,9 +219,7 @@ class Story:
             click.echo(line)
 
 
-def _print_distribution(
-    by_day: dict[str, dict[str, int]], by_version: dict[str, dict[str, int]], played: Played
-) -> None:
+def _print_distribution(counted: Distribution, played: Played) -> None:
     from ragotel.demo.history import STEPS
     from ragotel.demo.traffic import day_of
 
@@ -228,13 +229,13 @@ def _print_distribution(
     for number, version in played.versions_by_day.items():
         day = day_of(played.start, number).isoformat()
         what = {"day": day, "index_version": version, "note": notes.get(number, "")}
-        rows.append({**what, **_counted(by_day.get(day, {}))})
+        rows.append({**what, **_counted(counted.by_day.get(day, {}))})
     first = (Column("day"), Column("index_version", "index"))
     print_rows(rows, (*first, *_bucket_columns(), Column("note", "that morning", is_text=True)))
     click.echo(paint("\nVerdicts of the labelled requests, by index version", bold=True))
     versions = [
         {"index_version": version, **_counted(counts)}
-        for version, counts in sorted(by_version.items())
+        for version, counts in sorted(counted.by_version.items())
     ]
     print_rows(versions, (Column("index_version", "index"), *_bucket_columns()))
 
@@ -266,6 +267,20 @@ def _say_how_to_go_on(folder: Path) -> None:
     click.echo(f"\nGo on from here:\n  export RAGOTEL_STORE={store}")
     for line in ("ragotel triage", "ragotel buckets", "ragotel recall", "ragotel find --user ana"):
         click.echo(f"  {line}")
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end the demo's own server and remove its folder, as Ctrl-C does."""
+
+    def end(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ragotel.store import Store
@@ -20,30 +21,43 @@ BUCKETS = (
 """The buckets in the order in which a request can leave the test; the story shows each of them."""
 
 _COUNTS = """
-select toString({grain}) as grain, bucket, toUInt64(sum(requests)) as requests
+select toString(day) as day, index_version, bucket, toUInt64(sum(requests)) as requests
 from dist_buckets
-group by grain, bucket
+group by day, index_version, bucket
 """
 
-_EXAMPLE = """
+_EXAMPLES = """
 select
     request_id, trace_id, started_at, user_id, question, answer, bucket, state, attribution,
     loss_stage, index_version, gold_rank, competing_chunk_ids, missing, why
 from triage_requests
-where bucket = {bucket:String}
-order by length(competing_chunk_ids) desc, started_at, request_id
-limit 1
+order by
+    arrayExists(chunk_id -> startsWith(chunk_id, 'archive/'), competing_chunk_ids) desc,
+    started_at,
+    request_id
+limit 1 by bucket
 """
 
 
-def counts_by(store: Store, grain: str) -> dict[str, dict[str, int]]:
-    """Count labelled requests per value of *grain* (``day`` or ``index_version``) and bucket."""
-    if grain not in ("day", "index_version"):
-        raise ValueError(f"the demo counts by day or index_version, not by {grain!r}")
-    counts: dict[str, dict[str, int]] = {}
-    for row in store.rows(_COUNTS.replace("{grain}", grain)):
-        counts.setdefault(row["grain"], {})[row["bucket"]] = int(row["requests"])
-    return counts
+@dataclass(frozen=True)
+class Distribution:
+    """Labelled requests per bucket, counted per day and per index version."""
+
+    by_day: dict[str, dict[str, int]]
+    by_version: dict[str, dict[str, int]]
+
+
+def distribution(store: Store) -> Distribution:
+    """Ask for the distribution over buckets once, for both grains."""
+    counted = Distribution({}, {})
+    for row in store.rows(_COUNTS):
+        for counts, grain in (
+            (counted.by_day, row["day"]),
+            (counted.by_version, row["index_version"]),
+        ):
+            of_grain = counts.setdefault(grain, {})
+            of_grain[row["bucket"]] = of_grain.get(row["bucket"], 0) + int(row["requests"])
+    return counted
 
 
 def totals(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
@@ -55,10 +69,8 @@ def totals(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
 
 def one_of_each(store: Store) -> list[dict[str, Any]]:
     """Return one verdict of each bucket that occurs, in the order of `BUCKETS`."""
-    found: list[Sequence[dict[str, Any]]] = [
-        store.rows(_EXAMPLE, {"bucket": bucket}) for bucket in BUCKETS
-    ]
-    return [rows[0] for rows in found if rows]
+    found = {row["bucket"]: row for row in store.rows(_EXAMPLES)}
+    return [found[bucket] for bucket in BUCKETS if bucket in found]
 
 
 def verdict_of(store: Store, request_id: str) -> dict[str, Any] | None:
