@@ -130,6 +130,8 @@ class Store:
 
 
 _open_lock = threading.Lock()
+_held_here: set[str] = set()
+"""Folders that this process has opened: the engine goes on holding them."""
 
 
 def open_store(dsn: str | None = None, *, create: bool = True, follow_server: bool = True) -> Store:
@@ -176,7 +178,9 @@ def _served_dsn(path: str) -> Dsn | None:
 
 def _open_embedded(dsn: Dsn, *, create: bool) -> Store:
     if not create and not Path(dsn.path).exists():
-        raise StoreError(f"There is no store at {dsn.path}; `ragotel init --store {dsn.text}` makes one.")
+        raise StoreError(
+            f"There is no store at {dsn.path}; `ragotel init --store {dsn.text}` makes one."
+        )
     try:
         import chdb  # noqa: F401
         from clickhouse_connect import get_client
@@ -187,16 +191,35 @@ def _open_embedded(dsn: Dsn, *, create: bool) -> Store:
     try:
         Path(dsn.path).mkdir(parents=True, exist_ok=True)
         with _open_lock:
+            _check_is_free(dsn.path)
             client = get_client(interface="chdb", path=dsn.path)
+            _held_here.add(dsn.path)
+    except StoreError:
+        raise
     except Exception as error:
-        message = str(error)
-        if "lock" in message.lower() or "already" in message.lower():
+        raise StoreError(
+            f"The store at {dsn.path} cannot be opened: {_first_line(str(error))}"
+        ) from error
+    return _ready(Store(dsn, client), create=create)
+
+
+def _check_is_free(path: str) -> None:
+    """See that no other process holds the folder: the engine would write on stderr itself."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    status = Path(path) / "status"
+    if path in _held_here or not status.exists():
+        return
+    with status.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as error:
             raise StoreBusyError(
-                f"Another process has {dsn.path} open (the embedded engine allows one) and no "
+                f"Another process has {path} open (the embedded engine allows one) and no "
                 "`ragotel serve` answers for it. Stop that process, or start `ragotel serve` there."
             ) from error
-        raise StoreError(f"The store at {dsn.path} cannot be opened: {_first_line(message)}") from error
-    return _ready(Store(dsn, client), create=create)
 
 
 def _open_http(dsn: Dsn, *, create: bool) -> Store:
