@@ -1,0 +1,148 @@
+"""Finding the request behind a vague complaint, over a real store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cli_store import REQUESTS, TRACES, Ran, fill, run_in
+from ragotel.store import Store
+
+
+@pytest.fixture
+def ragotel(store: Store, capsys: Any) -> Callable[..., Ran]:
+    fill(store)
+    return run_in(store, capsys)
+
+
+def test_user_day_and_words_find_the_request(ragotel: Callable[..., Ran]) -> None:
+    """User, rough day and two words give one line with time, user, id, question and answer."""
+    ran = ragotel(
+        *("find", "--user", "ana", "--around", "2026-11-20", "--within", "1d"),
+        *("--text", "Return HARDWARE"),
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "time (UTC)           user  request     verdict  !  "
+        "question                                       answer\n"
+        "2026-11-19 10:23:45  ana   req-4bf92f              "
+        "How long do I have to return a hardware unit?  You have 14 days.\n"
+    )
+
+
+def _found(ran: Ran) -> list[str]:
+    return [row["request_id"] for row in ran.json]
+
+
+def test_no_window_hides_an_old_request(ragotel: Callable[..., Ran]) -> None:
+    """Without bounds a request of 200 days earlier is found like any other, newest first."""
+    ran = ragotel("find", "--text", "hardware unit", "--json")
+    assert _found(ran) == [REQUESTS[0], REQUESTS[2]]
+
+
+def test_nearer_requests_come_first(ragotel: Callable[..., Ran]) -> None:
+    """--around ranks and hides nothing."""
+    ran = ragotel("find", "--around", "2026-05-01", "--json")
+    assert _found(ran) == [REQUESTS[2], REQUESTS[0], REQUESTS[1]]
+
+
+def test_bounds_in_time(ragotel: Callable[..., Ran]) -> None:
+    """--until a day includes that day; --since a later day leaves it out."""
+    assert _found(ragotel("find", "--until", "2026-11-19", "--since", "2026-11-19", "--json")) == [
+        REQUESTS[1],
+        REQUESTS[0],
+    ]
+    assert ragotel("find", "--since", "2026-11-20").code == 1
+
+
+def test_words_in_the_answer_count(ragotel: Callable[..., Ran]) -> None:
+    """A word may stand in the question, another in the answer."""
+    assert _found(ragotel("find", "--text", "calendar return", "--json")) == [REQUESTS[2]]
+
+
+def test_parts_of_words_are_the_second_reading(ragotel: Callable[..., Ran]) -> None:
+    """Where no request has a whole word, words that contain it count, and stderr says so."""
+    ran = ragotel("find", "--text", "warrant", "--json")
+    assert _found(ran) == [REQUESTS[1]]
+    assert ragotel("find", "--text", "warrant").err == (
+        "No request has all of these as whole words; these have them as parts.\n"
+    )
+
+
+def test_any_of_the_words_is_the_last_reading(ragotel: Callable[..., Ran]) -> None:
+    """Where no request has all words, those with more of them come first."""
+    ran = ragotel("find", "--text", "zebra calendar unit", "--json")
+    assert [(row["request_id"], row["words_matched"]) for row in ran.json] == [
+        (REQUESTS[2], 2),
+        (REQUESTS[0], 1),
+    ]
+
+
+def test_ids_and_their_beginnings(ragotel: Callable[..., Ran]) -> None:
+    """--request takes a request id, a trace id or the beginning of one."""
+    for reference in (REQUESTS[1], TRACES[1], TRACES[1][:7].upper()):
+        assert _found(ragotel("find", "--request", reference, "--json")) == [REQUESTS[1]]
+
+
+def test_verdict_and_complaint_are_marked(ragotel: Callable[..., Ran]) -> None:
+    """A labelled request shows its bucket, one that was complained about an exclamation mark."""
+    ragotel(
+        *("labels", "add", "--question", "How long do I have to return a hardware unit?"),
+        *("--span", "21 calendar days", "--chunk", "hardware/rma-process.md#timing"),
+    )
+    assert ragotel("complaint", TRACES[0], "--text", "wrong").code == 0
+    ran = ragotel("find", "--json")
+    assert [(row["request_id"], row["bucket"], row["complaints"]) for row in ran.json] == [
+        (REQUESTS[1], "", 0),
+        (REQUESTS[0], "context_problem", 1),
+        (REQUESTS[2], "", 0),
+    ]
+
+
+def test_a_hostile_text_is_bound(ragotel: Callable[..., Ran]) -> None:
+    """Quotes, backslashes and SQL in any option are values: nothing matches, nothing breaks."""
+    hostile = "a' or 1=1 -- \\ {x:String}"
+    for option in ("--user", "--session", "--tenant", "--service", "--request"):
+        ran = ragotel("find", option, hostile)
+        assert (ran.code, ran.out, ran.err) == (1, "", "No request is like that.\n")
+    assert ragotel("find", "--text", "x' or 1=1 \\").code in (0, 1)
+
+
+def test_the_sql_is_shown_with_its_parameters(ragotel: Callable[..., Ran]) -> None:
+    """--sql prints what would run, parameters apart, and runs nothing."""
+    assert ragotel("find", "--user", "o'brien", "--limit", "3", "--sql").out == (
+        "set param_user_id = 'o\\'brien';\n"
+        "set param_limit = '3';\n"
+        "select\n"
+        "    trace_id, request_id, started_at, service_name, user_id, session_id, tenant,\n"
+        "    query as question, answer, outcome, label_id,\n"
+        "    0 as words_matched\n"
+        "from rag_requests\n"
+        "where user_id = {user_id:String}\n"
+        "order by words_matched desc, started_at desc, trace_id, request_id\n"
+        "limit 1 by trace_id, request_id\n"
+        "limit {limit:UInt32};\n"
+    )
+
+
+def test_wrong_use_is_one_line(ragotel: Callable[..., Ran]) -> None:
+    """A time that is none, --within alone and words without a letter are wrong use: exit 2."""
+    assert ragotel("find", "--since", "soon") == Ran(
+        2,
+        "",
+        "ragotel: 'soon' is no time: write 2026-11-19, '2026-11-19 14:30', 11d or yesterday "
+        "(UTC).\n",
+    )
+    assert ragotel("find", "--within", "1d") == Ran(
+        2, "", "ragotel: --within needs --around (see: ragotel find --help)\n"
+    )
+    assert ragotel("find", "--text", "%%").code == 2
+
+
+def test_a_batch_that_came_twice_is_found_once(ragotel: Callable[..., Ran], store: Store) -> None:
+    """A duplicated delivery adds no line."""
+    fill(store)
+    assert len(json.loads(ragotel("find", "--json").out)) == 3
