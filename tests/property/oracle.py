@@ -5,9 +5,10 @@ Everything is three-valued: True, False, or None where the evidence was never re
 AMBIGUITIES: where the rules are silent or can be read in two ways, this is the reading chosen
 here.
 
-A1   A label meets a request: the first rule that gives the request any label at all decides, for
-     all its labels. (Else a run's request would also be judged by every other label that asks the
-     same question.)
+A1   A label meets a request per pair by whatever names both (label id, grade, complaint,
+     attachment; the first is shown); the equality of the question is asked only where nothing
+     names a label, else a run's request would also be judged by every other label with the same
+     question.
 A2   A grade without a label id counts for every label of the request.
 A3   The generation that gave the answer: the last one that ended well, else the last one.
 A4   The lists that fed a prompt: those that ended before it began and began after the assembly
@@ -28,15 +29,16 @@ A11  Where no list at all can be read, the claim in the prompt outweighs even a 
      without the gold (later evidence proves earlier factors); where lists were read, the manifest
      stands.
 A12  The gold id in the sent list, or among what assembly dropped, was in the list handed to
-     assembly.
+     assembly. What a stage dropped it had. Gold ids: the label's, and those of candidates found
+     to be gold by document or text in any list of the request.
 A13  A label by ids alone, without any wording: in the prompt if its id was sent untrimmed; absent
      if a whole sent list lacks it; sent trimmed: cannot be told.
 A14  A truncated or redacted prompt that does not show the claim is judged by hashes and ids like
      a hidden one.
 A15  By hash, text_in_prompt is true; by id, text_in_prompt stays null. Without labelled ids
      id_in_prompt is null.
-A16  Span-only labels with text off: present by hash; absent if all sent texts are known and none
-     has it.
+A16  Span-only labels with text off, by the shas that were sent: present if one that was sent
+     untrimmed has the claim; absent if all sent texts are known and none has it.
 A17  A passage's row is judged by itself: in the prompt and graded wrong is generation_error there
      even where the request has lost another passage. The request goes by its passages' buckets.
 A18  The deciding passage is the first one whose bucket is the request's; state, attribution,
@@ -50,8 +52,8 @@ A21  loss_stage: removal by a filter, or with a filter's reason, is `filtered`; 
      the prompt: by the same scan, else assemble.
 A22  deep_rank: the best over the legs' probes of a recorded served version (a probe of any other
      is named); leg ranks are of all legs of the request.
-A23  via_other_chunk: set where no last list has a gold id and the claim stands in the prompt; it
-     names the chunk where one of known text has the claim, else it is ''.
+A23  via_other_chunk: set where no last list has a gold id, the claim stands in the prompt and a
+     sent chunk of known text has it; where none can be named, set or not.
 A24  Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent,
      chunking only if all gold chunks there are known to lack it. The sent list not readable:
      prompt-assembly if the gold chunk's text has the claim, else unknown (whether it was sent
@@ -63,9 +65,9 @@ A26  Versions in force within that hour: those that other requests recorded for 
 A27  An answerable label without passages: unknown.
 A28  A list attribute that is absent: `off` if the content mode says so, `empty` if the count is
      0, else not recorded. An empty list whose count says more is truncated.
-A29  The text or document of a chunk id is taken from the rows of the recorded served version and
-     its parents, also where they were not loaded whole; not where the served version was not
-     recorded.
+A29  The text or document of a chunk id is taken from the whole manifest of the served version;
+     where the version was not recorded, from those in force within that hour that have the chunk,
+     if they agree.
 """
 
 from __future__ import annotations
@@ -239,7 +241,22 @@ class Gold:
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
         self.served: dict[str, tuple[str, str]] = {}
         for stage in self.searched:
-            self.served.update(store.described(stage.index, stage.version))
+            self.served.update(self._described(stage))
+        hits = [hit for stage in flow.request.stages for hit in stage.hits]
+        self.gold_ids = {hit.id for hit in hits if hit.id is not None and self.is_gold(hit)}
+        self.gold_ids |= set(passage.chunk_ids)
+
+    def _described(self, stage: Stage) -> dict[str, tuple[str, str]]:
+        """Chunk id to (doc id, sha) where all versions that may have served say the same."""
+        versions = self.store.versions(self.flow.request, stage.index, stage.version)
+        known: dict[str, list[tuple[str, str]]] = {}
+        for version in versions:
+            for id, entry in (self.store.chunks(stage.index, version) or {}).items():
+                known.setdefault(id, []).append(entry)
+        return {
+            id: (_only({doc_id for doc_id, _ in entries}), _only({sha for _, sha in entries}))
+            for id, entries in known.items()
+        }
 
     def text_of(self, hit: Hit) -> str | None:
         sha = hit.sha or self.served.get(hit.id or "", ("", ""))[1]
@@ -278,14 +295,11 @@ class Gold:
         return min(ranks, default=None)
 
     def was_dropped(self, stage: Stage) -> bool:
-        return any(self.is_gold(Hit(id=id)) for id, _ in stage.dropped or [] if id is not None)
+        return any(id in self.gold_ids for id, _ in stage.dropped or [])
 
     def reasons(self, stages: list[Stage]) -> set[str]:
         return {
-            reason
-            for stage in stages
-            for id, reason in stage.dropped or []
-            if id is not None and self.is_gold(Hit(id=id))
+            reason for stage in stages for id, reason in stage.dropped or [] if id in self.gold_ids
         }
 
     def in_manifests(self) -> Answer:
@@ -318,9 +332,14 @@ class Gold:
                 return True, "text"
             if prompt.content_mode == "full":
                 return False, "text"
-        sent = self.among([prompt])
-        if sent is False:
-            return False, "id" if self.passage.has_ids else "hash"
+        if self.passage.has_ids:
+            if self.among([prompt]) is False:
+                return False, "id"
+        elif prompt.evidence in READABLE and all(
+            hit.sha and self.has_claim(self.store.texts.get(hit.sha)) is False
+            for hit in prompt.hits
+        ):
+            return False, "hash"
         for hit in prompt.hits:
             if not self.is_gold(hit) or not is_untrimmed(hit):
                 continue
@@ -329,6 +348,10 @@ class Gold:
             if hit.sha and self.has_claim(self.store.texts.get(hit.sha)):
                 return True, "hash"
         return None, None
+
+
+def _only(values: set[str]) -> str:
+    return values.pop() if len(values) == 1 else ""
 
 
 def is_untrimmed(hit: Hit) -> bool:
@@ -352,7 +375,7 @@ def grade_of(store: Store, request: Request, label: Label) -> str | None:
 
 
 def matched_by(store: Store, request: Request) -> dict[str, str]:
-    """The labels that *request* meets, by the first rule that gives any: id to rule."""
+    """The labels that *request* meets and by which rule: label id to the rule's name."""
     named = {grade.label_id for grade in store.grades.get(request.key, [])}
     complained = {label for *key, label in store.world.complaints if tuple(key) == request.key}
     attached = {label for *key, label in store.world.attachments if tuple(key) == request.key}
@@ -362,14 +385,13 @@ def matched_by(store: Store, request: Request) -> dict[str, str]:
         if request.question and _folded(request.question) == _folded(label.question)
     }
     known = {label.label_id for label in store.world.labels}
-    if request.label_id in known:
-        return {request.label_id: "label_id"}
-    if (named | complained) & known:
-        found = dict.fromkeys(complained & known, "complaint")
-        return {**found, **dict.fromkeys(named & known, "grade")}
-    if attached & known:
-        return dict.fromkeys(attached & known, "attached")
-    return dict.fromkeys(asked, "question")
+    found = {
+        **dict.fromkeys(attached & known, "attached"),
+        **dict.fromkeys(complained & known, "complaint"),
+        **dict.fromkeys(named & known, "grade"),
+        **dict.fromkeys({request.label_id} & known, "label_id"),
+    }
+    return found or dict.fromkeys(asked, "question")
 
 
 @functools.lru_cache(maxsize=20_000)

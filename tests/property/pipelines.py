@@ -169,10 +169,11 @@ def _search(run: Run) -> list[str]:
     run.now = max([run.now, *(s.end_ns for s, _ in legs)])
     lists = [ids for stage, ids in legs if stage.outcome == "ok"]
     ids = _interleave(lists)
+    has_late_leg = len(lists) > 1 and run.chance(0.04)
     if (len(lists) > 1 and run.chance(0.8)) or run.chance(0.05):
-        ids = _ranking(run, "fuse", ids, limit_chance=0.7, shuffle=0.15)
-    late: list[str] = []
-    if len(lists) > 1 and run.chance(0.04):
+        # What cuts off where a leg stands beside the cut list, no rule says.
+        ids = _ranking(run, "fuse", ids, 0.0 if has_late_leg else 0.7, shuffle=0.15)
+    if has_late_leg:
         run.request.notes.append("a leg beside the fused list")
         late = _leg(run, 3, 1)[1]
         run.now = run.request.stages[-1].end_ns

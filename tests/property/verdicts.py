@@ -83,6 +83,9 @@ def _judge_request(label: Label, rows: list[Verdict], grade: str | None) -> Verd
             *("deep_rank", "near_miss", "sent_count", "missing"),
         ):
             verdict[name] = rows[deciding][name]
+        verdict["missing"] = verdict["missing"] | {
+            word for row in rows for word in row["missing"] if word == "probe"
+        }
     return verdict
 
 
@@ -222,8 +225,13 @@ def _recall_class(gold: Gold) -> str | None:
     return "missing" if not present else "top" if gold.rank(stages) == 1 else "buried"
 
 
-def _via_other_chunk(gold: Gold, in_list: Answer, in_prompt: Answer) -> bool:
-    return in_list is False and bool(in_prompt) and gold.passage.has_ids
+def _via_other_chunk(gold: Gold, in_list: Answer, in_prompt: Answer) -> Answer:
+    if in_list is not False or not in_prompt or not gold.passage.has_ids:
+        return False
+    prompt = gold.flow.prompt
+    assert prompt is not None
+    # None: set, or not, as no chunk can be named.
+    return any(gold.has_claim(gold.text_of(hit)) for hit in prompt.hits) or None
 
 
 def _loss(gold: Gold, in_index: Answer, in_list: Answer, in_prompt: Answer) -> tuple[str, set[str]]:
@@ -243,6 +251,8 @@ def _loss(gold: Gold, in_index: Answer, in_list: Answer, in_prompt: Answer) -> t
     for number, level in enumerate(levels[1:]):
         if any(gold.was_dropped(stage) for stage in level):
             present[number] = True
+            if present[number + 1] is None and _dropped_all(gold, levels[number], level):
+                present[number + 1] = False
     if True not in present:
         known = bool(flow.legs) and present[0] is False
         return ("not_retrieved_by_any_leg" if known else "unknown"), set()
@@ -257,6 +267,26 @@ def _loss(gold: Gold, in_index: Answer, in_list: Answer, in_prompt: Answer) -> t
     if flow.k is None:
         return MOVED_BY[kind], reasons
     return _mover(gold, levels[: last + 2]), reasons
+
+
+def _dropped_all(gold: Gold, before: list[Stage], level: list[Stage]) -> bool:
+    """Whether *level* dropped everything gold that the level before it can have handed on."""
+    if (
+        not gold.passage.doc_ids
+        and set(gold.passage.chunk_ids) == gold.gold_ids
+        and all(
+            id in {dropped for stage in level for dropped, _ in stage.dropped or []}
+            for id in gold.gold_ids
+        )
+    ):
+        return True
+    if any(stage.evidence not in ("whole", "empty") for stage in before):
+        return False
+    answers = {hit.id: gold.is_gold(hit) for stage in before for hit in stage.hits}
+    dropped = {id for stage in level for id, _ in stage.dropped or []}
+    return None not in answers.values() and all(
+        id in dropped for id, answer in answers.items() if answer
+    )
 
 
 def _is_beyond(gold: Gold, stages: list[Stage]) -> bool:
