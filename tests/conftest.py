@@ -140,16 +140,24 @@ class Served:
         self.process.kill()
         self.process.wait(30)
 
+    def command(self, statement: str) -> None:
+        """A statement without rows."""
+        self._ask(statement, {}).close()
+
     def sql(self, query: str, **headers: str) -> list[dict[str, Any]]:
         """Rows of a query over the ClickHouse HTTP interface, database `ragotel`."""
-        request = urllib.request.Request(
-            f"{self.url}/?database=ragotel&default_format=JSON",
-            data=query.encode(),
-            headers={**({"X-ClickHouse-Key": self.token} if self.token else {}), **headers},
-        )
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with self._ask(query, headers) as reply:
             rows: list[dict[str, Any]] = json.load(reply)["data"]
         return rows
+
+    def _ask(self, statement: str, headers: dict[str, str]) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/?database=ragotel&default_format=JSON"
+            "&output_format_json_quote_64bit_integers=0",
+            data=statement.encode(),
+            headers={**({"X-ClickHouse-Key": self.token} if self.token else {}), **headers},
+        )
+        return urllib.request.urlopen(request, timeout=60)
 
 
 def wait_until(condition: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:

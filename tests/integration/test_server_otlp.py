@@ -141,9 +141,9 @@ def test_a_bad_span_is_counted_and_its_neighbours_are_stored(shared_server: Serv
         (b'{"resourceLogs": []}', JSON, {}, 400, "no resourceSpans"),
         (b"x", "text/plain", {}, 415, "'text/plain' is neither"),
         (b"x", JSON, {"content_encoding": "br"}, 400, "'br' is not one of"),
-        (b"x", JSON, {"content_encoding": "gzip"}, 400, "not gzip"),
+        (b"no gzip", JSON, {"content_encoding": "gzip"}, 400, "not gzip"),
         (gzip.compress(b"{}")[:-4], JSON, {"content_encoding": "gzip"}, 400, "cut short"),
-        (b"\x28\xb5\x2f\xfdxx", JSON, {"content_encoding": "zstd"}, 400, "zstd"),
+        (b"no zstd at all", JSON, {"content_encoding": "zstd"}, 400, "not zstd"),
     ],
 )
 def test_what_is_no_otlp_is_refused_with_a_reason(
@@ -168,7 +168,7 @@ def test_a_bomb_is_refused_before_it_has_gone_off(shared_server: Served, encodin
     elif encoding == "zstd":
         bomb = _zstd().compress(piece * 128) * 8
     else:
-        bomb = lz4.frame.compress(piece * 128, compression_level=9) * 8
+        bomb = lz4.frame.compress(piece * 128) * 8
     memory_before = _peak_kib(shared_server)
     reply = post(shared_server.otlp_http, bomb, content_encoding=encoding)
     assert reply.status == 413
@@ -205,7 +205,7 @@ def test_junk_in_every_attribute_is_stored(shared_server: Served) -> None:
     junk: list[object] = [
         *("", "[", "NaN", "[NaN]", '[{"id": 1e400}]', '{"a": [', "\0", "\ufffd" * 9, "9" * 400),
         *(-1, 2**63 - 1, 1e308, float("nan"), float("-inf"), True, b"\xff\xfe", [], {}, [[[]]]),
-        *("x" * (3 * MEBIBYTE), [None] if False else ["a", 1, {"b": 2.5}], "2026-13-45", "-0"),
+        *("x" * 100_000, ["a", 1, {"b": 2.5}], "2026-13-45", "-0"),
     ]
     keys = [
         *("rag.schema", "rag.stage", "rag.request.id", "rag.stage.name", "rag.outcome", "rag.tags"),
@@ -229,6 +229,19 @@ def test_junk_in_every_attribute_is_stored(shared_server: Served) -> None:
         assert shared_server.sql(f"select count() > 0 as filled from {table}") == [{"filled": 1}]
 
 
+def test_ids_of_megabytes_are_stored(shared_server: Served) -> None:
+    """What a service calls a request or a passage may have any length."""
+    huge = "x" * (3 * MEBIBYTE)
+    hits = json.dumps([{"id": huge, "score": 1}, {"id": "b", "score": 0.5}])
+    span = {"rag.stage": "retrieve", "rag.request.id": huge, "rag.schema": 1}
+    span |= {"gen_ai.retrieval.documents": hits, "rag.candidates.count": 2}
+    assert post(shared_server.otlp_http, body({"attributes": span}, service="huge")).status == 200
+    assert shared_server.sql(
+        "select length(request_id) as id, arrayMap(x -> length(x), chunk_ids) as ids, evidence "
+        "from rag_stages where service_name = 'huge'"
+    ) == [{"id": 3 * MEBIBYTE, "ids": [3 * MEBIBYTE, 1], "evidence": "whole"}]
+
+
 def test_times_from_everywhere_are_stored(shared_server: Served) -> None:
     """From 1970 to 2262 in one batch: more months than an insert may touch by default."""
     spans = [{"start_time_unix_nano": n * 2**63 // 150 + (n == 150)} for n in range(150)]
@@ -241,7 +254,7 @@ def test_times_from_everywhere_are_stored(shared_server: Served) -> None:
 def test_many_small_posts_make_few_parts(serve) -> None:
     """Two hundred posts at once end in a handful of inserts, and all are stored."""
     served = serve()
-    served.sql("system stop merges")
+    served.command("system stop merges")
     with ThreadPoolExecutor(50) as pool:
         replies = list(
             pool.map(lambda n: post(served.otlp_http, rag_request(n, prompt_chars=500)), range(200))

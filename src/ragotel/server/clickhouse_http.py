@@ -6,6 +6,8 @@ Pipeline: views -> engine -> [ClickHouse interface] -> clients
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,6 +25,8 @@ from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.handles import Engine, EngineError
 
+CANCEL_S = 5.0
+"""A statement that is still being planned cannot be cancelled; nobody waits longer for it."""
 MAX_STATEMENTS = 24
 """How many run at the same time; further ones wait."""
 
@@ -34,6 +38,7 @@ class ClickHouseInterface:
         self._engine = engine
         self._access = access
         self._sessions = Sessions(engine)
+        self._running: set[QueryJob] = set()
         self._pool = ThreadPoolExecutor(MAX_STATEMENTS, thread_name_prefix="ragotel-statement")
         with engine.handle() as handle:
             version = handle.query("select version()").decode().strip()
@@ -61,11 +66,29 @@ class ClickHouseInterface:
             if message["type"] != ABORT:
                 await send(message)
 
-        await exchange.run(self._pool, job.run, receive, forward)
+        await exchange.run(self._pool, self._counted(job), receive, forward)
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def close(self) -> bool:
+        """Cancel what still runs; whether all of it has ended in `CANCEL_S`."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + CANCEL_S
+        while self._running and time.monotonic() < deadline:
+            self._engine.kill_all()
+            time.sleep(0.1)
+        if self._running:
+            return False
         self._sessions.close()
+        return True
+
+    def _counted(self, job: QueryJob) -> Callable[[], None]:
+        def run() -> None:
+            self._running.add(job)
+            try:
+                job.run()
+            finally:
+                self._running.discard(job)
+
+        return run
 
     def _refused(self, error: EngineError, offered: list[str]) -> Response:
         status = reply.status_of(error)

@@ -19,7 +19,7 @@ from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest, s
 from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import Packer, packer_for, unpack, unpack_blocks
-from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics
+from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics, new_mark
 
 MAX_STATEMENT_BYTES = 64 << 20
 """Of a statement that is not an INSERT with a named format; those may have any length."""
@@ -145,7 +145,7 @@ class QueryJob:
             )
         if outside := statement.outside_name(text):
             raise reply.refused(f"{outside!r} reaches beyond the store; this server does not.")
-        mark = f"ragotel-{secrets.token_hex(12)}"
+        mark = new_mark()
         settings = {
             "implicit_select": "0",
             **limits,
@@ -160,6 +160,7 @@ class QueryJob:
             if query.is_read_only and not handle.is_read_only(text.decode("utf-8", "replace")):
                 raise reply.READ_ONLY
             self._exchange.on_disconnect = lambda: self._engine.kill(mark)
+            self._exchange.check()
             try:
                 yield handle
             finally:

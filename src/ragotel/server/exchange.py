@@ -16,6 +16,7 @@ Message = dict[str, Any]
 ABORT = "ragotel.abort"
 """Type of the message after which an answer ends without its proper end."""
 _DEPTH = 4
+_CANCEL_EVERY_S = 0.2
 _END = b""
 
 
@@ -34,8 +35,12 @@ class Exchange:
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue(_DEPTH)
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(_DEPTH)
         self._gone = threading.Event()
+        self._ended = threading.Event()
         self.on_disconnect: Callable[[], None] | None = None
-        """Called once (by a thread of its own) when the client goes before its answer is whole."""
+        """Called (by a thread of its own) when the client goes before its answer is whole.
+
+        Called again until the work ends: a statement that has only just begun cannot be found.
+        """
 
     def chunks(self) -> Iterator[bytes]:
         """The pieces of the body."""
@@ -46,6 +51,11 @@ class Exchange:
             if chunk == _END:
                 return
             yield chunk
+
+    def check(self) -> None:
+        """Raise DisconnectedError where nobody waits for the answer any more."""
+        if self._gone.is_set():
+            raise DisconnectedError
 
     def send(self, message: Message) -> None:
         """Pass an ASGI message to the client; waits while the client is slow."""
@@ -67,10 +77,11 @@ class Exchange:
                     await send(message)
                 except OSError:
                     self._leave()
+        except asyncio.CancelledError:
+            self._leave()
+            raise
         finally:
             feeding.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await feeding
         await working
 
     def _worked(self, work: Callable[[], None]) -> Callable[[], None]:
@@ -79,6 +90,7 @@ class Exchange:
                 with contextlib.suppress(DisconnectedError):
                     work()
             finally:
+                self._ended.set()
                 self._loop.call_soon_threadsafe(asyncio.ensure_future, self._outbox.put(None))
 
         return whole
@@ -107,5 +119,13 @@ class Exchange:
             while not queue.empty():
                 queue.get_nowait()
         self._inbox.put_nowait(None)
-        if self.on_disconnect is not None:
-            threading.Thread(target=self.on_disconnect, daemon=True).start()
+        threading.Thread(target=self._cancel, daemon=True).start()
+
+    def _cancel(self) -> None:
+        is_first = True
+        while is_first or not self._ended.wait(_CANCEL_EVERY_S):
+            is_first = False
+            cancel = self.on_disconnect
+            if cancel is not None:
+                with contextlib.suppress(Exception):
+                    cancel()

@@ -34,7 +34,7 @@ async def start_grpc(receiver: Receiver, access: Access, host: str, port: int) -
             ("grpc.so_reuseport", 0),
         ]
     )
-    export = grpc.unary_unary_rpc_method_handler(_Export(receiver, access))
+    export = grpc.unary_unary_rpc_method_handler(_Servicer(receiver, access).export)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(SERVICE, {"Export": export}),)
     )
@@ -44,12 +44,12 @@ async def start_grpc(receiver: Receiver, access: Access, host: str, port: int) -
     return server, bound
 
 
-class _Export:
+class _Servicer:
     def __init__(self, receiver: Receiver, access: Access) -> None:
         self._receiver = receiver
         self._access = access
 
-    async def __call__(self, body: bytes, context: Any) -> bytes:
+    async def export(self, body: bytes, context: Any) -> bytes:
         if not self._access.is_allowed(*_bearers(context.invocation_metadata())):
             await context.abort(
                 grpc.StatusCode.UNAUTHENTICATED,

@@ -23,6 +23,8 @@ from ragotel.store.otlp_rows import OtlpError
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 2
+DISCARDED_BYTES = 192 << 20
+"""How much of a body beyond the limit is read, so that its sender hears the answer."""
 _CONTENT_TYPES = {PROTOBUF: PROTOBUF, "application/protobuf": PROTOBUF, JSON: JSON}
 
 
@@ -75,15 +77,18 @@ async def _export(request: Request, receiver: Receiver, access: Access) -> Respo
 
 
 async def _read(request: Request) -> bytes:
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > MAX_BODY_BYTES:
-        raise TooLargeError(f"the body is larger than {MAX_BODY_BYTES} bytes")
-    chunks, total = [], 0
+    chunks: list[bytes] = []
+    total = 0
     async for chunk in request.stream():
         total += len(chunk)
-        if total > MAX_BODY_BYTES:
-            raise TooLargeError(f"the body is larger than {MAX_BODY_BYTES} bytes")
+        if total > MAX_BODY_BYTES + DISCARDED_BYTES:
+            break
         chunks.append(chunk)
+        if total > MAX_BODY_BYTES:
+            # Read on without keeping it: a sender that is still sending hears no answer.
+            chunks.clear()
+    if total > MAX_BODY_BYTES:
+        raise TooLargeError(f"the body is larger than {MAX_BODY_BYTES} bytes")
     return b"".join(chunks)
 
 

@@ -31,7 +31,7 @@ from ragotel.store import Store, migrate, open_store, parse_dsn
 from ragotel.store.handles import Engine
 from ragotel.store.open import SERVE_FILE
 
-DRAIN_S = 20
+DRAIN_S = 10
 """How long open connections may go on after the signal to end."""
 
 
@@ -102,6 +102,7 @@ async def _serve(
     http_socket: socket.socket,
     on_ready: Callable[[Addresses], None],
 ) -> None:
+    loop = asyncio.get_running_loop()
     engine, access = Engine(store.dsn.path, store.database), Access(options.token)
     writer = Writer(engine)
     receiver, interface = Receiver(writer), ClickHouseInterface(engine, access)
@@ -112,7 +113,13 @@ async def _serve(
         asyncio.create_task(otlp.serve(sockets=[otlp_socket])),
         asyncio.create_task(http.serve(sockets=[http_socket])),
     ]
-    stopping = _on_signals()
+    stopping, broken = _on_signals(), asyncio.Event()
+
+    def break_down() -> None:
+        loop.call_soon_threadsafe(broken.set)
+        loop.call_soon_threadsafe(stopping.set)
+
+    engine.on_breakdown = break_down
     while not (otlp.started and http.started):
         await asyncio.sleep(0.01)
     host = options.host
@@ -128,8 +135,13 @@ async def _serve(
         await grpc_server.stop(DRAIN_S)
         await asyncio.gather(*serving)
         await asyncio.to_thread(writer.close)
+        has_ended = await asyncio.to_thread(interface.close)
         receiver.close()
-        interface.close()
+    if not has_ended:
+        # Everything taken is durable; only reads that nobody waits for are left.
+        os._exit(0)
+    if broken.is_set():
+        raise StoreError(f"The embedded engine over {store.dsn.path} broke down; start again.")
 
 
 async def _start_grpc(options: ServeOptions, receiver: Receiver, access: Access) -> tuple[Any, int]:

@@ -7,10 +7,12 @@ and its own settings; opening one takes less than a millisecond, so each stateme
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,8 @@ from ragotel.errors import StoreError
 
 MARK_SETTING = "log_comment"
 """The setting that names what a handle runs, for `Engine.kill`."""
+_MARK = "ragotel-"
+_BROKEN_DOWN = 236
 _CODE = re.compile(r"Code: (\d+)\. ?(.*)", re.DOTALL)
 _SETTINGS = "select name, value, changed from system.settings"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -48,6 +52,8 @@ class Engine:
     def __init__(self, folder: str, database: str) -> None:
         self.folder = folder
         self.database = database
+        self.on_breakdown: Callable[[], None] = lambda: None
+        """Called when the engine has broken down: it takes no statement any more."""
 
     def handle(self, database: str = "", settings: Mapping[str, str] | None = None) -> Handle:
         """A fresh handle in *database* (default: the store's).
@@ -64,8 +70,10 @@ class Engine:
         try:
             handle.use(database or self.database)
             handle.set(settings or {})
-        except EngineError:
+        except EngineError as error:
             handle.close()
+            if error.code == _BROKEN_DOWN:
+                self.on_breakdown()
             raise
         return handle
 
@@ -75,12 +83,19 @@ class Engine:
             where = f"Settings['{MARK_SETTING}'] = {quoted(mark)}"
             handle.query(f"kill query where {where} async")
 
+    def kill_all(self) -> None:
+        """Cancel every statement that bears a mark of `new_mark`."""
+        with self.handle() as handle:
+            where = f"startsWith(Settings['{MARK_SETTING}'], {quoted(_MARK)})"
+            handle.query(f"kill query where {where} async")
+
 
 class Handle:
     """One statement at a time, by any thread."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._stream: Any = None
         self.statistics = Statistics()
 
     def use(self, database: str) -> None:
@@ -135,15 +150,20 @@ class Handle:
             result = self._connection.send_query(sql, output_format)
         except Exception as error:
             raise _engine_error(error) from error
+        self._stream = result
+        while (chunk := self._fetch()) is not None:
+            yield chunk
+
+    def _fetch(self) -> bytes | None:
         try:
-            while (chunk := result.fetch()) is not None:
-                yield bytes(chunk.bytes())
-        except GeneratorExit:
-            raise
+            chunk = self._stream.fetch() if self._stream is not None else None
         except Exception as error:
+            self._stream = None
             raise _engine_error(error) from error
-        finally:
-            result.close()
+        if chunk is None:
+            self._stream = None
+            return None
+        return bytes(chunk.bytes())
 
     def insert(self, sql: str, input_format: str, chunks: Iterable[bytes]) -> Statistics:
         """Run an INSERT (without FORMAT) over *chunks* of *input_format*."""
@@ -168,6 +188,11 @@ class Handle:
         return self.statistics
 
     def close(self) -> None:
+        # The engine breaks down if a stream outlives its connection.
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            with contextlib.suppress(Exception):
+                stream.cancel()
         self._connection.close()
 
     def __enter__(self) -> Handle:
@@ -175,6 +200,11 @@ class Handle:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def new_mark() -> str:
+    """A name for a statement that nothing else bears."""
+    return f"{_MARK}{secrets.token_hex(12)}"
 
 
 def quoted(text: str) -> str:

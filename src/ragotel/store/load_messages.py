@@ -162,7 +162,7 @@ def _single_or_framed(reader: io.BufferedReader[Any]) -> Iterator[Message]:
     try:
         yield Message("message 1", decode_protobuf(data))
     except OtlpError as error:
-        found = list(_framed(io.BufferedReader(io.BytesIO(data)), _varint_size))  # type: ignore[arg-type]
+        found = list(_framed(io.BufferedReader(io.BytesIO(data)), _varint_size))
         if any(not message.fault and message.decoded.rows for message in found):
             yield from found
         else:
