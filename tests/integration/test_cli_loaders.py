@@ -60,11 +60,20 @@ def test_a_label_in_full(ragotel: Callable[..., Ran], store: Store, tmp_path: Pa
     path = write_lines(
         tmp_path / "labels.jsonl",
         {
-            "label_id": "w1", "set": "gold", "split": "dev", "population": "golden",
-            "principal": "staff", "question": "  Wie groß\u00a0ist es? ", "why": "seed",
+            "label_id": "w1",
+            "set": "gold",
+            "split": "dev",
+            "population": "golden",
+            "principal": "staff",
+            "question": "  Wie groß\u00a0ist es? ",
+            "why": "seed",
             "expected_answer": "Two years.",
             "passages": [
-                {"chunk_ids": ["a", 7], "doc_ids": ["d"], "spans": ["TWO  years", "ＴＷＯ", " "]},
+                {
+                    "chunk_ids": ["a", 7],
+                    "doc_ids": ["d"],
+                    "spans": ["TWO  years", "\uff34\uff37\uff2f", " "],
+                },
                 {"text": "Gold\tText "},
             ],
             "lures": {"chunk_ids": ["x"], "spans": ["one year"]},
@@ -73,19 +82,36 @@ def test_a_label_in_full(ragotel: Callable[..., Ran], store: Store, tmp_path: Pa
     assert ragotel("labels", "load", path) == Ran(0, "1 labels loaded.\n", "")
     rows = store.rows("select * except (loaded_at, question_hash) from rag_labels order by passage")
     common = {
-        "label_id": "w1", "passage_count": 2, "label_set": "gold", "split": "dev",
-        "population": "golden", "principal": "staff", "question": "  Wie groß\u00a0ist es? ",
-        "expected_answer": "Two years.", "answerable": True,
-        "lure_chunk_ids": ["x"], "lure_spans": ["one year"], "extra": '{"why": "seed"}',
+        "label_id": "w1",
+        "passage_count": 2,
+        "label_set": "gold",
+        "split": "dev",
+        "population": "golden",
+        "principal": "staff",
+        "question": "  Wie groß\u00a0ist es? ",
+        "expected_answer": "Two years.",
+        "answerable": True,
+        "lure_chunk_ids": ["x"],
+        "lure_spans": ["one year"],
+        "extra": '{"why": "seed"}',
     }
     empty: dict[str, Any] = {
-        "chunk_ids": [], "doc_ids": [], "spans": [], "spans_norm": [],
-        "text": "", "text_norm": "",
+        "chunk_ids": [],
+        "doc_ids": [],
+        "spans": [],
+        "spans_norm": [],
+        "text": "",
+        "text_norm": "",
     }
     assert rows == [
         {
-            **common, **empty, "passage": 1, "chunk_ids": ["a", "7"], "doc_ids": ["d"],
-            "spans": ["TWO  years", "ＴＷＯ"], "spans_norm": ["two years", "two"],
+            **common,
+            **empty,
+            "passage": 1,
+            "chunk_ids": ["a", "7"],
+            "doc_ids": ["d"],
+            "spans": ["TWO  years", "\uff34\uff37\uff2f"],
+            "spans_norm": ["two years", "two"],
         },
         {**common, **empty, "passage": 2, "text": "Gold\tText ", "text_norm": "gold text"},
     ]
@@ -107,7 +133,7 @@ def test_a_label_meets_the_request_of_the_same_question(
 def test_a_reloaded_label_replaces_the_old_one_wholly(
     ragotel: Callable[..., Ran], store: Store, tmp_path: Path
 ) -> None:
-    """A label that had two passages and now has one has one; twice in a file, the last line counts."""
+    """Two passages before, one now: it has one; twice in a file, the last line counts."""
     two = {"label_id": "w", "question": "q", "passages": [{"spans": ["a"]}, {"spans": ["b"]}]}
     one = {"label_id": "w", "question": "q", "passages": [{"spans": ["c"]}]}
     ragotel("labels", "load", write_lines(tmp_path / "1.jsonl", two))
@@ -188,7 +214,7 @@ def test_a_manifest_with_a_bad_line_is_not_whole(
 def test_a_list_of_changes_needs_its_parent(
     ragotel: Callable[..., Ran], store: Store, tmp_path: Path
 ) -> None:
-    """A child holds its parent's chunks but the deleted ones; without the parent it proves nothing."""
+    """A child holds its parent's chunks but the deleted ones; without it, it proves nothing."""
     changes = write_lines(
         tmp_path / "v2.jsonl", {"chunk_id": "a", "deleted": True}, {"chunk_id": "c"}
     )
@@ -250,7 +276,9 @@ def test_one_grade_and_one_complaint(ragotel: Callable[..., Ran], store: Store) 
     )
     assert ran.code == 0
     assert store.rows("select request_id, text, grade, complained_at from rag_complaints")[0] == {
-        "request_id": REQUESTS[0], "text": "No!", "grade": "wrong",
+        "request_id": REQUESTS[0],
+        "text": "No!",
+        "grade": "wrong",
         "complained_at": store.scalar("select toDateTime64('2026-11-20 12:00:00', 6, 'UTC')"),
     }
     assert ragotel("grade", "nothing", "wrong") == Ran(
@@ -281,12 +309,20 @@ def test_probes_and_ablations(ragotel: Callable[..., Ran], store: Store, tmp_pat
         "select trace_id, passage, leg, k, deep_rank, score from rag_probes order by passage"
     ) == [
         {
-            "trace_id": TRACES[0], "passage": 1, "leg": "dense",
-            "k": 50, "deep_rank": 34, "score": 0.402,
+            "trace_id": TRACES[0],
+            "passage": 1,
+            "leg": "dense",
+            "k": 50,
+            "deep_rank": 34,
+            "score": 0.402,
         },
         {
-            "trace_id": TRACES[0], "passage": 2, "leg": "",
-            "k": 50, "deep_rank": None, "score": None,
+            "trace_id": TRACES[0],
+            "passage": 2,
+            "leg": "",
+            "k": 50,
+            "deep_rank": None,
+            "score": None,
         },
     ]
     run = {"request_id": REQUESTS[0], "label_id": "w"}
@@ -309,7 +345,7 @@ def test_probes_and_ablations(ragotel: Callable[..., Ran], store: Store, tmp_pat
 def test_a_claim_is_resolved_to_its_chunk(
     ragotel: Callable[..., Ran], store: Store, tmp_path: Path
 ) -> None:
-    """The chunk that states the claim is found, in the served version and under a beginning of ids."""
+    """The chunk that states the claim is found, also in one version and under one prefix."""
     lines = [{"chunk_id": name, "text": text} for name, text in TEXTS.items()]
     path = write_lines(tmp_path / "m.jsonl", *lines)
     ragotel("manifest", "load", path, "--index", "docs", "--version", "v7")
@@ -350,8 +386,10 @@ def test_resolving_writes_the_label(ragotel: Callable[..., Ran], store: Store) -
         "select chunk_ids, spans, expected_answer, label_set from rag_label_passages"
     ) == [
         {
-            "chunk_ids": [_TIMING], "spans": ["21 calendar days"],
-            "expected_answer": "21 days", "label_set": "s",
+            "chunk_ids": [_TIMING],
+            "spans": ["21 calendar days"],
+            "expected_answer": "21 days",
+            "label_set": "s",
         }
     ]
 

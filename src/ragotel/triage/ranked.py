@@ -157,26 +157,31 @@ def gold_journeys(
     stages: Sequence[Stage], gold: Gold, shas: Mapping[str, str], prompt_span_id: str
 ) -> list[dict[str, Any]]:
     """One row per gold chunk and stage run that had or dropped it, in the order of the stages."""
+    listed = [stage for stage in stages if stage["stage"] not in ("generate", "ingest")]
+    seen = {
+        stage["span_id"]: [row for row in candidates_of(stage, shas) if _is_gold(row, gold)]
+        for stage in listed
+    }
+    gold_ids = gold.chunk_ids.union(*({key_of(row) for row in rows} for rows in seen.values()))
     found = []
-    for stage in stages:
-        if stage["stage"] in ("generate", "ingest"):
-            continue
+    for stage in listed:
         place = {
             "stage": stage["stage"],
             "stage_name": stage["stage_name"],
             "is_prompt": stage["span_id"] == prompt_span_id,
         }
-        seen = set()
-        for row in candidates_of(stage, shas):
-            if gold.names(row["chunk_id"], row["doc_id"]) or gold.states(row["chunk_sha"]):
-                seen.add(row["chunk_id"])
-                found.append(
-                    {"chunk_id": key_of(row), **place, "rank": row["rank"], "score": row["score"]}
-                )
+        rows = seen[stage["span_id"]]
+        kept = {key_of(row) for row in rows}
+        found += [
+            {"chunk_id": key_of(row), **place, "rank": row["rank"], "score": row["score"]}
+            for row in rows
+        ]
         for chunk_id, (reason, inferred) in drops_of([stage]).items():
-            if (chunk_id in gold.chunk_ids or gold.states(shas.get(chunk_id, ""))) and (
-                chunk_id not in seen
-            ):
+            if chunk_id in gold_ids - kept:
                 dropped = {"rank": None, "score": None, "drop_reason": reason, "inferred": inferred}
                 found.append({"chunk_id": chunk_id, **place, **dropped})
     return found
+
+
+def _is_gold(row: Mapping[str, Any], gold: Gold) -> bool:
+    return gold.names(row["chunk_id"], row["doc_id"]) or bool(gold.states(row["chunk_sha"]))

@@ -1,0 +1,146 @@
+"""The two lists side by side, verdicts and their counts, over a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cli_store import REQUESTS, TRACES, Ran, fill, run_in
+from ragotel.store import Store
+
+_HEAD = """\
+How long do I have to return a hardware unit?
+  answer     You have 14 days.
+  asked      2026-11-19 10:23:45 UTC · user ana · 950 ms · ok
+  service    support-bot
+  versions   index docs v7 · template answer a1b2c3 · model gpt-5-mini · k 10
+  ids        request req-4bf92f · trace 4bf92f3577b34da6a3ce929d0e0e4736
+
+retrieve dense: 6 ranked · scores are cosine · 3 sent · 5,700 of 6,000 budget tokens, 300 left
+"""
+_LISTS = """\
+   rank  score    gap  sent  tokens  running  dropped            chunk
+      1  0.412         SENT   1,900    1,900                     policies/returns-overview.md#intro
+      2  0.388  0.024  SENT   1,900    3,800                     policies/refunds-current.md#window
+      3  0.377  0.011  SENT   1,900    5,700                     hardware/rma-process.md#shipping
+      4  0.361  0.016           400    6,100  budget (inferred)  hardware/warranty.md#coverage
+*     5  0.359  0.002           400    6,100  budget (inferred)  hardware/rma-process.md#timing
+      6  0.344  0.015           400    6,100  budget (inferred)  policies/returns-2022.md#window
+
+gold, stage by stage
+* hardware/rma-process.md#timing: dense 5 (0.359), dropped by build_prompt (budget, inferred)
+
+  claim      "21 calendar days": does not stand in the prompt
+"""
+_NO_LABEL = """\
+  verdict    none, as no label meets this request.
+             To get one, say which text states the fact:
+             ragotel labels resolve --claim "..."   (then show req-4bf92f --span "...")
+             ragotel labels add --question 'How long do I have to return a hardware unit?' \
+--span "..."
+"""
+
+
+@pytest.fixture
+def ragotel(store: Store, capsys: Any) -> Callable[..., Ran]:
+    fill(store)
+    return run_in(store, capsys)
+
+
+def _label(ragotel: Callable[..., Ran]) -> None:
+    ragotel(
+        *("labels", "add", "--id", "returns", "--span", "21 calendar days"),
+        *("--question", "how long do I have to return a hardware unit?"),
+        *("--chunk", "hardware/rma-process.md#timing"),
+    )
+
+
+def test_the_whiteboard_needs_no_label(ragotel: Callable[..., Ran]) -> None:
+    """With --span alone the list is starred; there is no verdict, and how to get one is said."""
+    ran = ragotel("show", "4bf92f", "--span", "21 Calendar Days")
+    lists = _LISTS.replace("21 calendar days", "21 Calendar Days")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == _HEAD + lists + _NO_LABEL
+
+
+def test_the_verdict_of_a_label_added_later(ragotel: Callable[..., Ran]) -> None:
+    """A label added later, a grade and a complaint give the verdict, why, and what was said."""
+    _label(ragotel)
+    ragotel("grade", REQUESTS[0], "wrong", "--by", "eva", "--note", "it is 21")
+    ragotel("complaint", TRACES[0], "--text", "I was told 14", "--at", "2026-11-30T08:00")
+    ran = ragotel("show", REQUESTS[0])
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(_HEAD + _LISTS)
+    lines = ran.out[len(_HEAD + _LISTS) :].splitlines()
+    assert lines[0] == (
+        "  verdict    context_problem · state 2a · attribution prompt-assembly · "
+        "lost at assemble (budget) · recall buried · deep rank 5"
+    )
+    assert lines[1].startswith("  why        The gold passage was ranked 5 but not sent (budget, ")
+    assert lines[2] == "  label      returns (met by question)"
+    assert "  grade      wrong (human by eva, " in ran.out
+    assert lines[-1] == "  complaint  I was told 14 (2026-11-30 08:00:00)"
+
+
+def test_show_as_json_has_everything(ragotel: Callable[..., Ran]) -> None:
+    """The candidates carry star, gap, running sum and fate; the verdict is the view's row."""
+    _label(ragotel)
+    shown = ragotel("show", REQUESTS[0], "--json").json
+    gold = shown["lists"][0]["candidates"][4]
+    assert {name: gold[name] for name in ("rank", "chunk_id", "score", "gap", "star", "sent")} == {
+        "rank": 5,
+        "chunk_id": "hardware/rma-process.md#timing",
+        "score": 0.359,
+        "gap": 0.002,
+        "star": True,
+        "sent": False,
+    }
+    assert (gold["running_tokens"], gold["drop_reason"], gold["inferred"]) == (6100, "budget", True)
+    assert (gold["states_claim"], gold["is_gold_id"]) == (True, True)
+    assert [row["bucket"] for row in shown["verdicts"]] == ["context_problem"]
+    assert [row["passage"] for row in shown["passages"]] == [1]
+    assert shown["request"]["started_at"] == "2026-11-19T10:23:45.123456Z"
+    assert shown["prompt"]["claim_stands"] is False
+
+
+def test_what_cannot_be_shown(ragotel: Callable[..., Ran]) -> None:
+    """An unknown request and a label that does not meet it are exit 1; an ambiguous one is 2."""
+    assert ragotel("show", "nothing-like-it").code == 1
+    assert ragotel("show", REQUESTS[1], "--label", "returns") == Ran(
+        1,
+        "",
+        "ragotel: The label 'returns' does not meet this request; "
+        "`ragotel labels attach req-5bf92f returns` makes it.\n",
+    )
+    assert ragotel("show", "req-").code == 1
+
+
+def test_triage_buckets_and_recall(ragotel: Callable[..., Ran]) -> None:
+    """One labelled request: its verdict, 100 % of one bucket, found within 5 and not within 3."""
+    assert ragotel("triage") == Ran(
+        1,
+        "",
+        "No labelled request is like that; labels meet requests by id, grade or question.\n",
+    )
+    _label(ragotel)
+    rows = ragotel("triage", "--since", "2026-11-19", "--until", "2026-11-19", "--json").json
+    assert [(row["request_id"], row["bucket"]) for row in rows] == [
+        (REQUESTS[0], "context_problem")
+    ]
+    assert ragotel("buckets", "--by", "index") == Ran(
+        0,
+        "index_name  index_version  bucket           requests    share  of\n"
+        "docs        v7             context_problem         1  100.0 %   1\n",
+        "",
+    )
+    recalls = ragotel("recall", "--json").json
+    assert [(row["stage"], row["k"], row["recall"]) for row in recalls if row["k"] in (3, 5)] == [
+        ("retrieve", 3, 0),
+        ("retrieve", 5, 1),
+        ("assemble", 3, 0),
+        ("assemble", 5, 0),
+    ]
+    assert {row["recall_at_k_prompt"] for row in recalls} == {0}
+    assert ragotel("buckets", "--since", "2026-11-20").code == 1
