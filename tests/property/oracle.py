@@ -25,9 +25,8 @@ A9   A probe of the served version that found the chunk proves that it exists.
 A10  Where the last lists can only be read in part, the claim in the prompt counts as retrieved,
      unless a list before them is known to lack the gold (after the last one that has it): then it
      cannot be told.
-A11  Where no list at all can be read, the claim in the prompt outweighs even a whole manifest
-     without the gold (later evidence proves earlier factors); where lists were read, the manifest
-     stands.
+A11  A whole manifest without the gold is a corpus gap even if the claim stands in the prompt (by
+     way of something else), unless a recorded list has the gold id.
 A12  The gold id in the sent list, or among what assembly dropped, was in the list handed to
      assembly. What a stage dropped it had. Gold ids: the label's, and those of candidates found
      to be gold by document or text in any list of the request.
@@ -58,16 +57,16 @@ A24  Context problem: prompt-assembly if a gold chunk with the claim was in the 
      chunking only if all gold chunks there are known to lack it. The sent list not readable:
      prompt-assembly if the gold chunk's text has the claim, else unknown (whether it was sent
      cannot be told).
-A25  A document id of a candidate: as recorded, else the manifest's; known from neither: cannot be
-     told.
+A25  The document of a candidate: as recorded, else as every manifest row of that chunk in the
+     indexes searched says; known from neither: cannot be told.
 A26  Versions in force within that hour: those that other requests recorded for the index within
      an hour.
 A27  An answerable label without passages: unknown.
 A28  A list attribute that is absent: `off` if the content mode says so, `empty` if the count is
      0, else not recorded. An empty list whose count says more is truncated.
-A29  The text or document of a chunk id is taken from the whole manifest of the served version;
-     where the version was not recorded, from those in force within that hour that have the chunk,
-     if they agree.
+A29  The text of a chunk id is taken from the whole manifest of the served version; where the
+     version was not recorded, from those in force within that hour that have the chunk, if they
+     agree.
 """
 
 from __future__ import annotations
@@ -169,6 +168,18 @@ class Store:
                 chunks[row.chunk_id] = (row.doc_id, row.sha)
         return chunks
 
+    def document(self, id: str | None, indexes: set[str]) -> str:
+        """The document of a chunk, if every manifest row of it in *indexes* says the same."""
+        return _only(
+            {
+                row.doc_id
+                for (index, _), manifest in self.manifests.items()
+                if index in indexes
+                for row in manifest.rows
+                if row.chunk_id == id and not row.deleted
+            }
+        )
+
     def versions(self, request: Request, index: str, version: str) -> list[str]:
         """The version that served, or all that were in force within that hour."""
         if version:
@@ -239,27 +250,24 @@ class Gold:
     def __init__(self, store: Store, flow: Flow, passage: Passage) -> None:
         self.store, self.flow, self.passage = store, flow, passage
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
-        self.served: dict[str, tuple[str, str]] = {}
+        self.served: dict[str, str] = {}
         for stage in self.searched:
             self.served.update(self._described(stage))
         hits = [hit for stage in flow.request.stages for hit in stage.hits]
         self.gold_ids = {hit.id for hit in hits if hit.id is not None and self.is_gold(hit)}
         self.gold_ids |= set(passage.chunk_ids)
 
-    def _described(self, stage: Stage) -> dict[str, tuple[str, str]]:
-        """Chunk id to (doc id, sha) where all versions that may have served say the same."""
+    def _described(self, stage: Stage) -> dict[str, str]:
+        """Chunk id to sha where all versions that may have served say the same."""
         versions = self.store.versions(self.flow.request, stage.index, stage.version)
-        known: dict[str, list[tuple[str, str]]] = {}
+        known: dict[str, set[str]] = {}
         for version in versions:
-            for id, entry in (self.store.chunks(stage.index, version) or {}).items():
-                known.setdefault(id, []).append(entry)
-        return {
-            id: (_only({doc_id for doc_id, _ in entries}), _only({sha for _, sha in entries}))
-            for id, entries in known.items()
-        }
+            for id, (_, sha) in (self.store.chunks(stage.index, version) or {}).items():
+                known.setdefault(id, set()).add(sha)
+        return {id: _only(shas) for id, shas in known.items()}
 
     def text_of(self, hit: Hit) -> str | None:
-        sha = hit.sha or self.served.get(hit.id or "", ("", ""))[1]
+        sha = hit.sha or self.served.get(hit.id or "", "")
         return self.store.texts.get(sha)
 
     def has_claim(self, text: str | None) -> Answer:
@@ -272,7 +280,7 @@ class Gold:
             return True
         if not self.passage.doc_ids:
             return False
-        doc_id = hit.doc_id or self.served.get(hit.id or "", ("", ""))[0]
+        doc_id = hit.doc_id or self.store.document(hit.id, {s.index for s in self.searched})
         return doc_id in self.passage.doc_ids if doc_id else None
 
     def is_gold(self, hit: Hit) -> Answer:

@@ -97,19 +97,14 @@ def _judge_passage(
     in_prompt, decided_by = gold.in_prompt()
     found_deep, other_version = deep_rank(world, store, gold, label, number)
     in_list = gold.among(flow.final)
-    if in_list is not True and prompt is not None and gold.among([prompt]):
+    if prompt is not None and (gold.among([prompt]) or gold.was_dropped(prompt)):
         in_list = True
     in_index = gold.in_manifests()
     recorded = [s for s in flow.request.stages if s.hits or s.dropped]
     if any(gold.among([s]) or gold.was_dropped(s) for s in recorded):
         in_index = True
-    if in_list is None and prompt is not None and gold.was_dropped(prompt):
+    if in_list is None and in_index is not False and in_prompt and _may_be_there(gold):
         in_list = True
-    if in_list is None and in_prompt:
-        if _no_list_recorded(gold):
-            in_list = in_index = True
-        elif in_index is not False and _may_be_there(gold):
-            in_list = True
     if in_index is None and (in_list or found_deep is not None):
         in_index = True
     if in_index is None or (in_index and in_list is None):
@@ -150,10 +145,6 @@ def _judge_passage(
         "decided_by": decided_by,
         "via_other_chunk": _via_other_chunk(gold, in_list, in_prompt),
     }
-
-
-def _no_list_recorded(gold: Gold) -> bool:
-    return all(s.evidence in ("not_recorded", "off", "malformed") for s in gold.flow.lists)
 
 
 def _may_be_there(gold: Gold) -> bool:
