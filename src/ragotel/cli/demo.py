@@ -223,6 +223,10 @@ def _print_distribution(counted: Distribution, played: Played) -> None:
     from ragotel.demo.history import STEPS
     from ragotel.demo.traffic import day_of
 
+    click.echo(
+        f"{played.requests:,} requests in fourteen days, {len(played.labels)} labelled questions, "
+        f"{len(played.runs)} index versions of {played.runs[0].chunks_written:,} passages at first"
+    )
     notes = {step.day: ("! " if step.is_fault else "  ") + step.note for step in STEPS}
     click.echo(paint("\nVerdicts of the labelled requests, by day", bold=True))
     rows = []

@@ -8,6 +8,7 @@ extractive model answers from that prompt.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,9 +38,9 @@ class Template:
     )
 
     @property
-    def text(self) -> str:
-        """The whole of it; ragotel makes the template's version from this."""
-        return f"{self.passage}\n\n{self.prompt}"
+    def version(self) -> str:
+        """Name the template by its own text, so that no edit goes unseen."""
+        return hashlib.sha256(f"{self.passage}\0{self.prompt}".encode()).hexdigest()[:8]
 
 
 TEMPLATE = Template()
@@ -145,7 +146,7 @@ class DocsBot:
 
     @ragotel.assemble(
         template="answer",
-        template_text=lambda self: self.release.template.text,
+        template_version=lambda self: self.release.template.version,
         budget=lambda self: self.release.budget,
         count_tokens=count_tokens,
     )
