@@ -12,12 +12,12 @@ A1   A label meets a request per pair by whatever names both (label id, grade, c
 A2   A grade without a label id counts for every label of the request.
 A3   The generation that gave the answer: the last one that ended well, else the last one.
 A4   The lists that fed a prompt: those that ended before it began and began after the assembly
-     before it ended; where there are none (a second assembly of the same lists), all that ended
-     before it began.
+     before it ended; where there are none (a second assembly of the same lists), after the one
+     before that, and so on.
 A5   A list was consumed by each later ranking or filter that began after it ended; the last lists
      are those that none consumed. So a leg that began after the fusion ended stands beside the
      fused list.
-A6   A stage that failed handed nothing on and is left out (`degraded` tells); it decides nothing.
+A6   A stage that failed handed nothing on and is left out (`degraded` tells), its top_k too.
 A7   An element with a null id in a whole list is not the gold chunk: the list still decides
      absence.
 A8   No manifest, and the gold is in no leg: bucket unknown, loss_stage not_retrieved_by_any_leg.
@@ -53,9 +53,9 @@ A22  deep_rank: the best over the legs' probes of a recorded served version (a p
      is named); leg ranks are of all legs of the request.
 A23  via_other_chunk: set where no last list has a gold id, the claim stands in the prompt and a
      sent chunk of known text has it; where none can be named, set or not.
-A24  Context problem: prompt-assembly if a gold chunk with the claim was in the list or sent,
-     chunking only if all gold chunks there are known to lack it. The sent list not readable:
-     prompt-assembly if the gold chunk's text has the claim, else unknown (whether it was sent
+A24  Context problem: by the texts of the gold chunks that were sent: one has the claim: prompt-
+     assembly; all lack it: chunking. None sent: prompt-assembly. The sent list not readable:
+     prompt-assembly if a listed gold chunk has the claim, else unknown (whether it was sent
      cannot be told).
 A25  The document of a candidate: as recorded, else as every manifest row of that chunk in the
      indexes searched says; known from neither: cannot be told.
@@ -64,9 +64,8 @@ A26  Versions in force within that hour: those that other requests recorded for 
 A27  An answerable label without passages: unknown.
 A28  A list attribute that is absent: `off` if the content mode says so, `empty` if the count is
      0, else not recorded. An empty list whose count says more is truncated.
-A29  The text of a chunk id is taken from the whole manifest of the served version; where the
-     version was not recorded, from those in force within that hour that have the chunk, if they
-     agree.
+A29  The text of a chunk id is taken from the whole manifest of the recorded served version; where
+     the version was not recorded, only from the sha on the wire.
 """
 
 from __future__ import annotations
@@ -210,13 +209,15 @@ class Flow:
             horizon = max((s.end_ns for s in stages), default=0)
         self.all_lists = [s for s in stages if s.stage in LIST_STAGES]
         fed = [s for s in self.all_lists if s.end_ns <= horizon]
-        earlier = max((s.end_ns for s in prompts[:-1]), default=0)
-        self.fed = [s for s in fed if s.start_ns >= earlier] or fed
+        # From the assembly before back to the first one: the lists since then, if there are any.
+        ends = sorted({s.end_ns for s in prompts[:-1]}, reverse=True)
+        windows = [[s for s in fed if s.start_ns >= end] for end in [*ends, 0]]
+        self.fed = next((window for window in windows if window), [])
         self.lists = [s for s in self.fed if s.outcome == "ok"]
         self.legs = [s for s in self.lists if s.stage == "retrieve"]
         self.final = self.last_of(self.lists)
         limits = [s.limit for s in self.lists if s.limit is not None]
-        top_ks = [s.top_k for s in self.fed if s.stage == "retrieve" and s.top_k is not None]
+        top_ks = [s.top_k for s in self.legs if s.top_k is not None]
         self.k = limits[-1] if limits else max(top_ks, default=None)
         rerank = next((s for s in self.lists if s.stage == "rerank"), None)
         before = [s for s in self.lists if rerank and s.end_ns <= rerank.start_ns]
@@ -252,19 +253,14 @@ class Gold:
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
         self.served: dict[str, str] = {}
         for stage in self.searched:
-            self.served.update(self._described(stage))
+            chunks = store.chunks(stage.index, stage.version) or {}
+            self.served.update({id: sha for id, (_, sha) in chunks.items()})
         hits = [hit for stage in flow.request.stages for hit in stage.hits]
         self.gold_ids = {hit.id for hit in hits if hit.id is not None and self.is_gold(hit)}
         self.gold_ids |= set(passage.chunk_ids)
-
-    def _described(self, stage: Stage) -> dict[str, str]:
-        """Chunk id to sha where all versions that may have served say the same."""
-        versions = self.store.versions(self.flow.request, stage.index, stage.version)
-        known: dict[str, set[str]] = {}
-        for version in versions:
-            for id, (_, sha) in (self.store.chunks(stage.index, version) or {}).items():
-                known.setdefault(id, set()).add(sha)
-        return {id: _only(shas) for id, shas in known.items()}
+        if passage.doc_ids:
+            dropped = {id for s in flow.request.stages for id, _ in s.dropped or []}
+            self.gold_ids |= {id for id in dropped if id and self.by_id(Hit(id))}
 
     def text_of(self, hit: Hit) -> str | None:
         sha = hit.sha or self.served.get(hit.id or "", "")

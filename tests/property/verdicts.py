@@ -197,7 +197,7 @@ def _attribution(gold: Gold, bucket: str) -> str:
         return "prompt-assembly"
     texts = [
         gold.has_claim(gold.text_of(hit))
-        for stage in (prompt, *gold.flow.final)
+        for stage in ([prompt] if sent else gold.flow.final)
         for hit in stage.hits
         if gold.is_gold(hit)
     ]
