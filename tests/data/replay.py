@@ -245,7 +245,7 @@ def _expect(
     for number, passage in enumerate(label.passages):
         truth = question["gold"] if question["gold_mode"] != "all" else [question["gold"][number]]
         row = _expected_passage(run.config, truth, passage, prompt, grade)
-        run.passages[*key, str(number)] = row
+        run.passages[(*key, str(number))] = row
         rows.append(row)
     found = [row.bucket for row in rows]
     bucket = next((bucket for bucket in BUCKETS if bucket in found), found[0])

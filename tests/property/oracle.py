@@ -64,8 +64,9 @@ A26  Versions in force within that hour: those that other requests recorded for 
 A27  An answerable label without passages: unknown.
 A28  A list attribute that is absent: `off` if the content mode says so, `empty` if the count is
      0, else not recorded. An empty list whose count says more is truncated.
-A29  The text of a chunk id is taken from the whole manifest of the recorded served version; where
-     the version was not recorded, only from the sha on the wire.
+A29  The text of a chunk id is taken from the rows of the recorded served version, else of its
+     parents, as far as each was loaded whole; where the version was not recorded, only from the
+     sha on the wire.
 """
 
 from __future__ import annotations
@@ -167,6 +168,16 @@ class Store:
                 chunks[row.chunk_id] = (row.doc_id, row.sha)
         return chunks
 
+    @functools.cache  # noqa: B019
+    def surely(self, index: str, version: str) -> dict[str, str]:
+        """Chunk id to sha as the version's rows say, else its parent's; not past a half load."""
+        manifest = self.manifests.get((index, version))
+        if manifest is None:
+            return {}
+        known = self.surely(index, manifest.parent) if manifest.parent else {}
+        known = dict(known) if manifest.is_whole else {}
+        return known | {row.chunk_id: "" if row.deleted else row.sha for row in manifest.rows}
+
     def document(self, id: str | None, indexes: set[str]) -> str:
         """The document of a chunk, if every manifest row of it in *indexes* says the same."""
         return _only(
@@ -253,8 +264,7 @@ class Gold:
         self.searched = [s for s in flow.all_lists if s.stage == "retrieve"]
         self.served: dict[str, str] = {}
         for stage in self.searched:
-            chunks = store.chunks(stage.index, stage.version) or {}
-            self.served.update({id: sha for id, (_, sha) in chunks.items()})
+            self.served.update(store.surely(stage.index, stage.version))
         hits = [hit for stage in flow.request.stages for hit in stage.hits]
         self.gold_ids = {hit.id for hit in hits if hit.id is not None and self.is_gold(hit)}
         self.gold_ids |= set(passage.chunk_ids)

@@ -136,9 +136,11 @@ def build_request(
     run = Run(request, label, corpus, rng)
     if run.chance(0.07):
         request.notes.append("an earlier round with its own search and prompt")
-        _round(run)
+        _round(run, assembled=1.0)
         run.now += 5 * MS
-    _round(run)
+        _round(run, assembled=1.0)
+    else:
+        _round(run)
     if run.chance(0.04):
         request.notes.append("a later generation that failed")
         start, end = run.take_time()
@@ -147,10 +149,10 @@ def build_request(
     return request
 
 
-def _round(run: Run) -> None:
+def _round(run: Run, assembled: float = 0.93) -> None:
     """Search, order, cut, assemble, generate."""
     ids = _search(run)
-    if run.chance(0.93):
+    if run.chance(assembled):
         sent = _assemble(run, ids)
         if run.chance(0.05):
             run.request.notes.append("assembled twice")

@@ -55,7 +55,7 @@ def judge(world: World) -> tuple[dict[tuple[str, ...], Verdict], dict[tuple[str,
             ]
             key = (*request.key, label.label_id)
             for number, row in enumerate(rows):
-                passages[*key, str(number)] = row
+                passages[(*key, str(number))] = row
             requests[key] = {**_judge_request(label, rows, grade), "matched_by": how}
     return passages, requests
 
@@ -193,7 +193,7 @@ def _attribution(gold: Gold, bucket: str) -> str:
     prompt = gold.flow.prompt
     assert prompt is not None
     sent = gold.among([prompt])
-    if sent is False or not gold.passage.claims:
+    if sent is False or not gold.passage.claims or (not sent and gold.was_dropped(prompt)):
         return "prompt-assembly"
     texts = [
         gold.has_claim(gold.text_of(hit))
