@@ -15,7 +15,7 @@ from ragotel.cli.output import one_line, paint, print_json
 _MARKS = {True: ("ok", "green"), False: ("NO", "red"), None: ("--", "yellow")}
 
 
-@click.command("doctor", short_help="Send a canary through the real path; say what is captured.")
+@click.command("doctor", short_help="Send a canary through the real path and say what is captured.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, help="Seconds until it arrives.")
 @click.option("--days", default=7, show_default=True, help="Look at services over so many days.")
 @common_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.cli.output import Column, print_json, print_rows
 from ragotel.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("user_id", "user"),
     Column("request_id", "request"),
     Column("bucket", "verdict"),
-    Column("complaint", "!"),
+    Column("complaint", "!", colour="red"),
     Column("question", is_text=True),
     Column("answer", is_text=True),
 )
@@ -130,7 +130,7 @@ def _print(found: Found) -> None:
             **row,
             "request_id": row["request_id"] or row["trace_id"],
             "answer": row["answer"][:_ANSWER_CHARS],
-            "complaint": paint("!", fg="red") if row["complaints"] else "",
+            "complaint": "!" if row["complaints"] else "",
         }
         for row in found.rows
     ]

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -27,13 +28,15 @@ _SHORTEST = 12
 class Column:
     """A column of a table: *key* of the row, *title* above it.
 
-    *is_text* cells are cut to fit a terminal; all others (ids, numbers) never are.
+    *is_text* cells are cut to fit a terminal; all others (ids, numbers) never are. *colour* is an
+    aid on a terminal.
     """
 
     key: str
     title: str = ""
     is_text: bool = False
     is_number: bool = False
+    colour: str = ""
 
     @property
     def head(self) -> str:
@@ -138,7 +141,8 @@ def table_lines(
     ]
     if width is not None:
         _narrow(widths, columns, width)
-    head = paint(_line([column.head for column in columns], columns, widths), bold=True)
+    plain = [replace(column, colour="") for column in columns]
+    head = paint(_line([column.head for column in columns], plain, widths), bold=True)
     return [head, *(_line(row, columns, widths) for row in cells)]
 
 
@@ -159,7 +163,8 @@ def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
     for text, column, width in zip(cells, columns, widths, strict=True):
         fitting = cut(text, width)
         blanks = " " * (width - text_width(fitting))
-        parts.append(blanks + fitting if column.is_number else fitting + blanks)
+        painted = paint(fitting, fg=column.colour, bold=True) if column.colour and text else fitting
+        parts.append(blanks + painted if column.is_number else painted + blanks)
     return "  ".join(parts).rstrip()
 
 
@@ -179,3 +184,12 @@ def cut(text: str, width: int) -> str:
     while text and text_width(text) > width - 1:
         text = text[: min(len(text) - 1, width - 1)]
     return text + "…"
+
+
+def prose(text: str, indent: int) -> str:
+    """*text*, on a terminal broken at blanks to its width (never inside an id), else one line."""
+    width = terminal_width()
+    if width is None or width - indent < 2 * _SHORTEST:
+        return text
+    lines = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * indent).join(lines)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import clock, one_line, paint, print_json
+from ragotel.cli.output import clock, one_line, paint, print_json, prose
 from ragotel.cli.whiteboard import gold_lines, list_lines, list_title
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _colour(bucket: str) -> str:
 
 
 def _field(title: str, text: str) -> str:
-    return f"  {title}".ljust(_INDENT) + text
+    return f"  {title}".ljust(_INDENT) + prose(text, _INDENT)
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def list_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _titled(column: Column) -> Column:
-    return Column(column.key, " ", is_number=False) if column.key == "star" else column
+    return Column(column.key, " ", colour="green") if column.key == "star" else column
 
 
 def _is_in_rank_order(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -92,8 +92,8 @@ def _is_in_rank_order(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def _star(row: Mapping[str, Any]) -> str:
     if row["star"]:
-        return paint("*", fg="green", bold=True)
-    return " "
+        return "*"
+    return "?" if row["is_text_unknown"] else ""
 
 
 def chunk_name(row: Mapping[str, Any]) -> str:

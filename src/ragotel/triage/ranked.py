@@ -108,8 +108,8 @@ def ranked_rows(
     for row in rows:
         taken_row = sent.rows.get(key_of(row)) if key_of(row) else None
         row.update(_fate(row, taken_row, sent))
-        row["tokens"] = (taken_row or {}).get("tokens") if row["sent"] else row["tokens"]
-        row["tokens"] = row["tokens"] if row["tokens"] is not None else _own_tokens(taken_row)
+        if taken_row is not None and taken_row["tokens"] is not None:
+            row["tokens"] = taken_row["tokens"]
         score = row["score"]
         row["gap"] = None if above is None or score is None else round(sign * (above - score), 9)
         above = score
@@ -118,13 +118,10 @@ def ranked_rows(
         if row["sent"] is not False:
             taken = row["running_tokens"] if row["sent"] else None
         row["states_claim"] = gold.states(row["chunk_sha"])
+        row["is_text_unknown"] = gold.has_claims and row["states_claim"] is None
         row["is_gold_id"] = gold.names(row["chunk_id"], row["doc_id"])
         row["star"] = bool(row["states_claim"]) or row["is_gold_id"]
     return rows
-
-
-def _own_tokens(taken_row: Mapping[str, Any] | None) -> int | None:
-    return None if taken_row is None else taken_row["tokens"]
 
 
 def _fate(
