@@ -22,6 +22,7 @@ from ragotel.store.otlp_rows import Decoded, OtlpError
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 # A length before a protobuf message may look like a brace, but no quote or brace follows then.
 _JSON_BEGINS = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\]]|\{\s*\Z|\[\s*\Z)")
+_NEITHER = "this is neither OTLP JSON nor OTLP protobuf"
 _READ_BYTES = 1 << 20
 _MAX_MESSAGE_BYTES = 1 << 30
 
@@ -89,8 +90,10 @@ class _Pieces(io.RawIOBase):
 
 def _json_messages(reader: io.BufferedReader[Any]) -> Iterator[Message]:
     """Lines while they are documents; a first line that is none opens a document of many lines."""
-    number = 0
     for number, line in _lines(reader):
+        if isinstance(line, InputError):
+            yield Message(f"line {number}", Decoded(), str(line))
+            return
         if not line.strip():
             continue
         try:
@@ -104,14 +107,13 @@ def _json_messages(reader: io.BufferedReader[Any]) -> Iterator[Message]:
         yield _decoded(f"line {number}", lambda parsed=parsed: decode_parsed(parsed))
 
 
-def _lines(reader: io.BufferedReader[Any]) -> Iterator[tuple[int, bytes]]:
+def _lines(reader: io.BufferedReader[Any]) -> Iterator[tuple[int, bytes | InputError]]:
     number = 0
     try:
         for number, line in enumerate(reader, 1):
             yield number, line
     except InputError as error:
-        # What is left of a packed file that ends too early.
-        yield number + 1, f"!{error}".encode()
+        yield number + 1, error
 
 
 def _documents(data: bytes, first_line: int) -> Iterator[Message]:
@@ -178,12 +180,13 @@ def _framed(reader: io.BufferedReader[Any], read_size: Any) -> Iterator[Message]
             if size is None:
                 return
             if size > _MAX_MESSAGE_BYTES:
-                raise OtlpError("this is neither OTLP JSON nor OTLP protobuf")
+                raise OtlpError(f"a length of {size} bytes")
             data = reader.read(size)
             if len(data) < size:
                 raise OtlpError(f"cut short: {len(data)} of {size} bytes")
         except (OtlpError, InputError) as error:
-            yield Message(f"message {number}", Decoded(), str(error))
+            fault = str(error) if number > 1 else f"{_NEITHER} ({error})"
+            yield Message(f"message {number}", Decoded(), fault)
             return
         yield _decoded(f"message {number}", lambda data=data: decode_protobuf(data))
 
@@ -196,7 +199,7 @@ def _varint_size(reader: io.BufferedReader[Any]) -> int | None:
             return value
         shift += 7
         if shift > 35:
-            raise OtlpError("this is neither OTLP JSON nor OTLP protobuf")
+            raise OtlpError("no length")
     if shift:
         raise OtlpError("cut short within a length")
     return None
