@@ -109,7 +109,8 @@ def test_each_bucket_occurs_with_its_reason(shown: Shown) -> None:
 def test_requests_lie_in_the_past(shown: Shown) -> None:
     """Fourteen whole days up to yesterday, arrived today, each request with its stages."""
     (row,) = shown.sql(
-        "select toString(min(started_at)) as first, toString(max(started_at)) as last, "
+        "select toString(toDate(min(started_at))) as first, "
+        "toString(toDate(max(started_at))) as last, "
         "uniqExact(toDate(started_at)) as days, count() as requests from rag_requests"
     )
     ended = datetime.fromisoformat(row["last"]).date()
