@@ -25,7 +25,16 @@ _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BLOCK = 1 << 16
 
 
-@click.command("sql", short_help="Ask the store any SQL.")
+class SqlCommand(click.Command):
+    """A query may begin with a comment, as every file of the schema does: that is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(
+            ctx, [f" {entry}" if re.match(r"--\s", entry) else entry for entry in args]
+        )
+
+
+@click.command("sql", cls=SqlCommand, short_help="Ask the store any SQL.")
 @click.argument("query", required=False)
 @click.option(
     "--format",
