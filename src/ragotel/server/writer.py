@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 GATHER_S = 0.05
 """A batch waits at least this long for company, unless `FULL_BYTES` are waiting."""
-PACE_S = 1.1
-"""While batches keep coming, one insert in this time: less than one part per second and table."""
-BURST_INSERTS = 10
+PACE_S = 1.25
+"""While batches keep coming, one insert in this time: under one part per second and table."""
+BURST_INSERTS = 8
 """Inserts out of pace that a quiet time has saved up, for senders that wait for each answer."""
 SIZEABLE_BYTES = 1 << 20
 """A group of this size is worth a part of its own once no more arrives."""
