@@ -76,7 +76,7 @@ def test_the_verdict_of_a_label_added_later(ragotel: Callable[..., Ran]) -> None
     lines = ran.out[len(_HEAD + _LISTS) :].splitlines()
     assert lines[0] == (
         "  verdict    context_problem · state 2a · attribution prompt-assembly · "
-        "lost at assemble (budget) · recall buried · deep rank 5"
+        "lost at assemble (budget) · recall_class buried · deep rank 5"
     )
     assert lines[1].startswith("  why        The gold passage was ranked 5 but not sent (budget, ")
     assert lines[2] == "  label      returns (met by question)"

@@ -129,7 +129,7 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     parts.append(f"attribution {verdict['attribution']}")
     reason = f" ({verdict['drop_reason']})" if verdict["drop_reason"] else ""
     parts.append(f"lost at {verdict['loss_stage']}{reason}")
-    parts.append(f"recall {verdict['recall_class']}" if verdict["recall_class"] else "")
+    parts.append(f"recall_class {verdict['recall_class']}" if verdict["recall_class"] else "")
     parts.append(f"deep rank {verdict['deep_rank']}" if verdict["deep_rank"] else "")
     lines = [
         _field("verdict", _joined(parts)),

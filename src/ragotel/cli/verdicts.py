@@ -159,7 +159,7 @@ def recall(
 ) -> int:
     """Recall of every leg and stage at k, and beside it at the k that was really sent.
 
-    Requests whose list could not be read are in no mean; they are counted as unreadable.
+    `of` requests are in the means; those whose list could not be read are counted as `unread`.
     """
     from ragotel.triage.verdicts import recall_question
 
@@ -177,8 +177,8 @@ def recall(
         Column("ndcg", is_number=True),
         Column("recall_at_k_prompt", "recall@k_prompt", is_number=True),
         Column("mean_k_prompt", "k_prompt", is_number=True),
-        Column("requests", is_number=True),
-        Column("unreadable_requests", "unreadable", is_number=True),
+        Column("requests", "of", is_number=True),
+        Column("unreadable_requests", "unread", is_number=True),
     )
     return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
 
