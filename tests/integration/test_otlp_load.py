@@ -76,7 +76,11 @@ def test_standard_input_is_a_file_too(store: Store, monkeypatch: pytest.MonkeyPa
     """`-` reads it."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LINES)))
     assert load_files(store, ["-"]).as_dict()["files"][0] == {
-        "file": "standard input", "spans": 3, "rejected": 0, "faults": [], "reasons": {}
+        "file": "standard input",
+        "spans": 3,
+        "rejected": 0,
+        "faults": [],
+        "reasons": {},
     }
 
 

@@ -14,9 +14,9 @@ import grpc
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
-from conftest import REPOSITORY, Served, start_server
 from otlp_bodies import body, post, request
 from ragotel.store import open_store
+from served import REPOSITORY, Served, start_server
 
 TOKEN = "s3cret-tökén"
 

@@ -18,7 +18,7 @@ import lz4.block
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, StreamFailureError
 
-from conftest import Served, wait_until
+from served import Served, wait_until
 
 UTC = dt.timezone.utc
 
@@ -169,7 +169,7 @@ def test_one_session_does_not_see_the_other(shared_server: Served) -> None:
         ("", b'insert into rag_grades format JSONEachRow {"trace_id":"{0}","grade":"x"}'),
         (
             "",
-            b"/**/ insert into rag_grades(trace_id,grade) settings async_insert=1 format TSV {0}\tx",
+            b"/**/insert into rag_grades(trace_id,grade) settings async_insert=1 format TSV {0}\tx",
         ),
     ],
 )

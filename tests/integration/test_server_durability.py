@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import REPOSITORY, Served, wait_until
 from otlp_bodies import post, rag_request, trace_id
 from ragotel.store import open_store
 from ragotel.store.open import SERVE_FILE
+from served import REPOSITORY, Served, wait_until
 
 
 def ragotel(*arguments: str) -> subprocess.CompletedProcess[str]:

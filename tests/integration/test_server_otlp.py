@@ -16,9 +16,9 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
-from conftest import Served
 from otlp_bodies import AT_NS, JSON, any_value, body, post, rag_request, request, trace_id
 from ragotel.store.encodings import _zstd
+from served import Served
 
 MEBIBYTE = 1 << 20
 
