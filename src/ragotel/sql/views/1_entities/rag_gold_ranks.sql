@@ -41,6 +41,7 @@ with
         where
             (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
             and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
+            and not (outcome in ('error', 'cancelled') and evidence = 'not_recorded')
     )
 select
     wanted.trace_id as trace_id,
@@ -57,18 +58,17 @@ select
     stage_rows.index_version as index_version,
     stage_rows.evidence as evidence,
     stage_rows.candidate_count as candidate_count,
-    toUInt32(
-        if(
-            wanted.has_ids,
-            arrayFirstIndex(
-                (id, doc) -> has(wanted.known_chunk_ids, ifNull(id, ''))
-                or (doc != '' and has(wanted.doc_ids, doc)),
-                stage_rows.chunk_ids,
-                stage_rows.candidate_doc_ids
-            ),
-            arrayFirstIndex(key -> has(wanted.stating_keys, key), stage_rows.keys)
-        )
-    ) as position,
+    if(
+        wanted.has_ids,
+        arrayMap(
+            (id, doc) -> has(wanted.known_chunk_ids, ifNull(id, ''))
+            or (doc != '' and has(wanted.doc_ids, doc)),
+            stage_rows.chunk_ids,
+            stage_rows.candidate_doc_ids
+        ),
+        arrayMap(key -> has(wanted.stating_keys, key), stage_rows.keys)
+    ) as is_gold,
+    toUInt32(indexOf(is_gold, 1)) as position,
     nullIf(position, 0) as gold_rank,
     position = 0
     and stage_rows.evidence in ('whole', 'empty')
@@ -94,10 +94,17 @@ select
     stage_rows.candidate_chars[position] as gold_chars,
     stage_rows.candidate_kept_chars[position] as gold_kept_chars,
     gold_kept_chars is not null and gold_kept_chars < ifNull(gold_chars, gold_kept_chars + 1) as is_trimmed,
-    arrayFirstIndex(
-        id -> has(wanted.known_chunk_ids, ifNull(id, '')),
-        stage_rows.dropped_ids
-    ) as dropped_at,
+    arrayConcat(
+        wanted.known_chunk_ids,
+        arrayDistinct(
+            arrayFlatten(
+                groupArray(
+                    arrayFilter((id, gold) -> gold and id != '', arrayMap(id -> ifNull(id, ''), stage_rows.chunk_ids), is_gold)
+                ) over (partition by wanted.trace_id, wanted.request_id, wanted.label_id, wanted.passage)
+            )
+        )
+    ) as gold_ids_here,
+    arrayFirstIndex(id -> has(gold_ids_here, ifNull(id, '')), stage_rows.dropped_ids) as dropped_at,
     nullIf(stage_rows.drop_reasons[dropped_at], '') as drop_reason,
     toBool(stage_rows.drop_inferred[dropped_at]) as is_inferred,
     arrayFirst(
@@ -114,18 +121,32 @@ select
     ) as is_stated_elsewhere,
     has(wanted.known_keys, gold_key) and position > 0 as gold_text_is_known,
     has(wanted.stating_keys, gold_key) and position > 0 as gold_text_states_claim,
+    arrayExists((gold, key) -> gold and has(wanted.stating_keys, key), is_gold, stage_rows.keys) as any_gold_text_states_claim,
     if(
         gold_text_states_claim,
         arrayFirst(one -> one.1 = gold_key, wanted.claim_offsets).2,
         null
     ) as claim_offset_chars,
     arrayExists(
-        (key, chars, kept) -> has(wanted.stating_keys, key)
+        (gold, key, sha, chars, kept) -> gold
+        and sha != ''
+        and has(wanted.stating_keys, key)
         and (kept is null or kept >= ifNull(chars, kept + 1)),
+        is_gold,
         stage_rows.keys,
+        stage_rows.candidate_shas,
         stage_rows.candidate_chars,
         stage_rows.candidate_kept_chars
-    ) as is_stated_untrimmed,
+    ) as is_hash_proof,
+    not wanted.has_ids
+    and wanted.has_claim
+    and stage_rows.evidence in ('whole', 'empty')
+    and arrayAll(
+        (gold, key, sha) -> not gold and sha != '' and has(wanted.known_keys, key),
+        is_gold,
+        stage_rows.keys,
+        stage_rows.candidate_shas
+    ) as is_hash_absence,
     arrayFirstIndex(
         doc -> doc != '' and has(wanted.known_doc_ids, doc),
         stage_rows.candidate_doc_ids

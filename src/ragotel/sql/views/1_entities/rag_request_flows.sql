@@ -48,27 +48,56 @@ with
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
         group by trace_id, request_id
     ),
-    prompted as (
+    staged as (
         select
-            trace_id,
-            request_id,
-            steps,
+            *,
             arrayFilter(step -> step.stage = 'generate', steps) as generations,
-            arrayFilter(step -> step.outcome in ('ok', 'stopped_early', ''), generations) as good_generations,
-            if(empty(good_generations), generations, good_generations)[-1] as generation,
             arrayFilter(step -> step.stage = 'assemble', steps) as assemblies,
+            arrayFilter(step -> step.stage = 'retrieve', steps) as all_legs
+        from gathered
+    ),
+    generated as (
+        select
+            *,
+            arrayFilter(step -> step.outcome in ('ok', 'stopped_early', ''), generations) as good_generations
+        from staged
+    ),
+    chosen as (
+        select
+            *,
+            if(empty(good_generations), generations, good_generations)[-1] as generation
+        from generated
+    ),
+    last_prompted as (
+        select
+            *,
             if(
                 empty(generations),
                 assemblies,
                 arrayFilter(step -> step.started <= generation.started, assemblies)
-            ) as prompts,
-            prompts[-1] as prompt,
+            ) as prompts
+        from chosen
+    ),
+    listed as (
+        select
+            *,
+            prompts[-1] as prompt
+        from last_prompted
+    ),
+    bounded as (
+        select
+            *,
             arrayFilter(
                 step -> step.stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
                 and step.outcome not in ('error', 'cancelled')
                 and (empty(prompts) or step.started <= prompt.started),
                 steps
-            ) as all_lists,
+            ) as all_lists
+        from listed
+    ),
+    fed_lists as (
+        select
+            *,
             arrayMax(
                 arrayPushFront(
                     arrayMap(
@@ -80,15 +109,43 @@ with
                     ),
                     toDateTime64(0, 9, 'UTC')
                 )
-            ) as fed_since,
-            arrayFilter(step -> step.started > fed_since, all_lists) as fed,
+            ) as fed_since
+        from bounded
+    ),
+    marked as (
+        select
+            *,
+            arrayFilter(step -> step.started > fed_since, all_lists) as fed
+        from fed_lists
+    ),
+    outer_listed as (
+        select
+            *,
             arrayMap(step -> step.span, fed) as fed_spans,
-            arrayFilter(step -> not has(fed_spans, step.parent), fed) as outer_lists,
+            arrayFilter(step -> step.stage = 'retrieve', fed) as legs,
+            arrayFilter(step -> step.stage != 'retrieve', fed) as later_stages
+        from marked
+    ),
+    running as (
+        select
+            *,
+            arrayFilter(step -> not has(fed_spans, step.parent), fed) as outer_lists
+        from outer_listed
+    ),
+    placing as (
+        select
+            *,
             arrayCumSum(
                 (step, before) -> step.stage = 'retrieve' and before not in ('', 'retrieve'),
                 outer_lists,
                 arrayShiftRight(arrayMap(step -> step.stage, outer_lists), 1, '')
             ) as runs,
+            arrayFirstIndex(step -> step.stage = 'rerank', outer_lists) as rerank_at
+        from running
+    ),
+    settled as (
+        select
+            *,
             arrayMap(
                 (step, run) -> (
                     step,
@@ -101,7 +158,12 @@ with
                 ),
                 outer_lists,
                 runs
-            ) as placed,
+            ) as placed
+        from placing
+    ),
+    prompted as (
+        select
+            *,
             arrayFilter(
                 (step, run, at) -> not arrayExists(
                     (later, later_at) -> later_at > at
@@ -119,7 +181,6 @@ with
                 runs,
                 arrayEnumerate(outer_lists)
             ) as final_lists,
-            arrayFirstIndex(step -> step.stage = 'rerank', outer_lists) as rerank_at,
             arrayFilter(
                 (step, run, at) -> at < rerank_at
                 and not arrayExists(
@@ -133,11 +194,8 @@ with
                 outer_lists,
                 runs,
                 arrayEnumerate(outer_lists)
-            ) as before_rerank,
-            arrayFilter(step -> step.stage = 'retrieve', fed) as legs,
-            arrayFilter(step -> step.stage = 'retrieve', steps) as all_legs,
-            arrayFilter(step -> step.stage != 'retrieve', fed) as later_stages
-        from gathered
+            ) as before_rerank
+        from settled
     )
 select
     trace_id,

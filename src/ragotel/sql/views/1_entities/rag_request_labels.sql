@@ -2,8 +2,7 @@
 -- grain:   one row per request × label
 -- reads:   rag_requests, rag_labels, rag_grades, rag_complaints, rag_label_attachments
 -- First that holds: the label named on the request; a grade or complaint that names both; attached by a
--- person; the same normalised question. The rule that holds for one label of a set keeps weaker ones of that
--- set away. A reference may give the request id, the trace id or both.
+-- person; the same normalised question, unless a label of that set is named. A reference may give the request id, the trace id or both.
 create or replace view rag_request_labels as
 with
     labels as (
@@ -17,11 +16,11 @@ with
         from rag_grades
         where label_id != ''
         union all
-        select trace_id, request_id, label_id, 2 as tier, 'complaint' as how
+        select trace_id, request_id, label_id, 3 as tier, 'complaint' as how
         from rag_complaints
         where label_id != ''
         union all
-        select trace_id, request_id, label_id, 3 as tier, 'attached' as how
+        select trace_id, request_id, label_id, 4 as tier, 'attached' as how
         from rag_label_attachments
         where label_id != ''
     ),
@@ -38,7 +37,7 @@ with
         group by trace_id
     ),
     by_question as (
-        select question_hash, groupUniqArray(('', label_id, toUInt8(4), 'question')) as options
+        select question_hash, groupUniqArray(('', label_id, toUInt8(5), 'question')) as options
         from labels
         group by question_hash
     ),
@@ -87,8 +86,8 @@ array join arrayFilter(
     option -> not arrayExists(
         other -> other.4 = option.4
         and (
-            other.2 < option.2
-            or (other.1 = option.1 and other.2 = option.2 and other.3 > option.3)
+            (option.2 = 5 and other.2 < 5)
+            or (other.1 = option.1 and other.2 < option.2)
         ),
         options
     ),

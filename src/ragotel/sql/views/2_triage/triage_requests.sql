@@ -1,6 +1,6 @@
 -- answers: in which triage bucket does each labelled request fall, and why?
 -- grain:   one row per request × label
--- reads:   triage_passages, rag_competing_passages
+-- reads:   triage_verdicts, rag_competing_passages
 -- The earliest factor known to fail over the passages; where none is known to fail and one could not be tested,
 -- unknown. A bucket is the first divergence, not the cause: why says where a later failure is visible too.
 create or replace view triage_requests as
@@ -14,7 +14,7 @@ with
                 [0, 1, 2, 3, 4, 5, 6, 7],
                 8
             ) as severity
-        from triage_passages
+        from triage_verdicts
     ),
     folded as (
         select
