@@ -1,30 +1,11 @@
 -- answers: which candidates' own full texts state the claim of a gold passage?
 -- grain:   one row per request × label × passage, with parallel arrays over candidates of known text
--- reads:   rag_request_labels, rag_label_passages, rag_stages, rag_index_changes, rag_index_chains, rag_chunks
+-- reads:   rag_request_labels, rag_label_passages, rag_labelled_lists, rag_index_changes, rag_index_chains, rag_chunks
 -- A candidate is known by the hash of its text, else by its id at the index version that was searched; key is
 -- that hash, else 'id:' and the chunk id. Where a label has ids only gold and sent candidates are read, or all
 -- where the sent list is not known.
 create or replace view rag_claim_texts as
 with
-    stage_rows as (
-        select
-            trace_id,
-            request_id,
-            stage,
-            chunk_ids,
-            candidate_shas,
-            candidate_doc_ids,
-            max(stage = 'assemble' and evidence in ('whole', 'empty')) over (
-                partition by trace_id, request_id
-            ) as has_sent_list,
-            groupUniqArrayIf((toString(index_name), toString(index_version)), stage = 'retrieve' and index_version != '') over (
-                partition by trace_id, request_id
-            ) as served
-        from rag_stages final
-        where
-            (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
-            and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
-    ),
     candidates as (
         select distinct
             matched.trace_id as trace_id,
@@ -37,7 +18,7 @@ with
             candidate.2 as stated_sha
         from rag_request_labels as matched
         inner join rag_label_passages as passages on passages.label_id = matched.label_id
-        inner join stage_rows
+        inner join rag_labelled_lists as stage_rows
             on stage_rows.trace_id = matched.trace_id and stage_rows.request_id = matched.request_id
         array join arrayFilter(
             (one, doc) -> (one.1 != '' or one.2 != '')
@@ -48,7 +29,7 @@ with
                 or has(passages.known_chunk_ids, one.1)
                 or has(passages.doc_ids, doc)
             ),
-            arrayMap((id, sha) -> (ifNull(id, ''), sha), stage_rows.chunk_ids, stage_rows.candidate_shas),
+            arrayMap((id, sha) -> (ifNull(id, ''), sha), stage_rows.chunk_ids, stage_rows.shas),
             stage_rows.candidate_doc_ids
         ) as candidate
         where notEmpty(passages.claims)

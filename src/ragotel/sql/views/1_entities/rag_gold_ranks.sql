@@ -1,6 +1,6 @@
 -- answers: at which rank did each stage have each gold passage?
 -- grain:   one row per request × label × gold passage × stage run
--- reads:   rag_request_labels, rag_label_passages, rag_claim_texts, rag_stages, rag_index_chunks
+-- reads:   rag_request_labels, rag_label_passages, rag_claim_texts, rag_labelled_lists, rag_index_chunks
 -- By id where the label has ids, else by text. gold_rank is null where the list does not have it; is_absent is
 -- true only where that is proven: a whole list and, by text, every text of it known, by document every document.
 create or replace view rag_gold_ranks as
@@ -28,20 +28,6 @@ with
             and claim_texts.label_id = matched.label_id
             and claim_texts.passage = passages.passage
         where passages.passage > 0
-    ),
-    stage_rows as (
-        select
-            *,
-            arrayMap(
-                (id, sha) -> if(sha != '', sha, concat('id:', ifNull(id, ''))),
-                chunk_ids,
-                candidate_shas
-            ) as keys
-        from rag_stages final
-        where
-            (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
-            and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
-            and not (outcome in ('error', 'cancelled') and evidence = 'not_recorded')
     )
 select
     wanted.trace_id as trace_id,
@@ -93,6 +79,12 @@ select
     stage_rows.candidate_shas[position] as gold_sha,
     stage_rows.candidate_chars[position] as gold_chars,
     stage_rows.candidate_kept_chars[position] as gold_kept_chars,
+    arrayExists(
+        (gold, chars, kept) -> gold and (kept is null or kept >= ifNull(chars, kept + 1)),
+        is_gold,
+        stage_rows.candidate_chars,
+        stage_rows.candidate_kept_chars
+    ) as has_untrimmed,
     gold_kept_chars is not null and gold_kept_chars < ifNull(gold_chars, gold_kept_chars + 1) as is_trimmed,
     arrayConcat(
         wanted.known_chunk_ids,
@@ -161,6 +153,6 @@ select
     and stage_rows.evidence in ('whole', 'empty')
     and arrayAll(doc -> doc != '', stage_rows.candidate_doc_ids) as is_document_absent
 from wanted
-inner join stage_rows
+inner join rag_labelled_lists as stage_rows
     on stage_rows.trace_id = wanted.trace_id and stage_rows.request_id = wanted.request_id
 settings join_use_nulls = 0

@@ -31,7 +31,7 @@ with
                             stage_name,
                             outcome,
                             evidence,
-                            ifNull(candidate_count, 0),
+                            candidate_count,
                             in_count,
                             limit_count,
                             top_k,
@@ -40,7 +40,7 @@ with
                             rerank_effect,
                             rerank_window_chars
                         ),
-                        'Tuple(started DateTime64(9, \'UTC\'), ended DateTime64(9, \'UTC\'), position UInt8, span String, parent String, stage String, name String, outcome String, evidence String, count UInt32, taken_in Nullable(UInt32), cut Nullable(UInt32), top_k Nullable(UInt32), index_name String, index_version String, effect String, window Nullable(UInt32))'
+                        'Tuple(started DateTime64(9, \'UTC\'), ended DateTime64(9, \'UTC\'), position UInt8, span String, parent String, stage String, name String, outcome String, evidence String, count Nullable(UInt32), taken_in Nullable(UInt32), cut Nullable(UInt32), top_k Nullable(UInt32), index_name String, index_version String, effect String, window Nullable(UInt32))'
                     )
                 )
             ) as steps
@@ -151,7 +151,7 @@ with
                     step,
                     run,
                     arraySum(
-                        (other, other_run) -> if(other_run = run and other.stage = 'retrieve', other.count, 0),
+                        (other, other_run) -> if(other_run = run and other.stage = 'retrieve', ifNull(other.count, 0), 0),
                         outer_lists,
                         runs
                     ) as retrieved

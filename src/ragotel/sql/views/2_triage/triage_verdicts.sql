@@ -80,6 +80,7 @@ with
                         is_inferred,
                         dropped_at > 0,
                         is_trimmed,
+                        has_untrimmed,
                         is_hash_proof,
                         is_hash_absence,
                         gold_text_is_known,
@@ -87,7 +88,7 @@ with
                         ifNull(other_stating_chunk_id, ''),
                         claim_offset_chars
                     ),
-                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, is_hash_proof Bool, is_hash_absence Bool, text_is_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64))'
+                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, has_untrimmed Bool, is_hash_proof Bool, is_hash_absence Bool, text_is_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64))'
                 )
             ) as steps
         from rag_gold_ranks
@@ -358,7 +359,7 @@ with
                 has_claim and sent_step.is_hash_proof, 1,
                 sent_step.is_hash_absence, 0,
                 id_in_prompt = 0, 0,
-                not has_claim and id_in_prompt = 1 and not sent_step.is_trimmed, 1,
+                not has_claim and id_in_prompt = 1 and sent_step.has_untrimmed, 1,
                 null
             )::Nullable(UInt8) as in_prompt
         from ranked
@@ -409,9 +410,11 @@ with
             ) as missing_for_existence,
             multiIf(
                 gold_rank is not null, 1,
-                has_ids and (sent_step.rank is not null or sent_step.is_dropped), 1,
+                sent_step.rank is not null or sent_step.is_dropped, 1,
                 notEmpty(list_steps) and arrayAll(step -> step.is_absent, list_steps), 0,
-                text_in_prompt = 1, 1,
+                text_in_prompt = 1
+                and not arrayExists(step -> step.is_absent, later_steps)
+                and not (notEmpty(leg_steps) and arrayAll(step -> step.is_absent, leg_steps)), 1,
                 null
             )::Nullable(UInt8) as in_ranked_list
         from placed
@@ -459,7 +462,7 @@ with
     traced as (
         select
             *,
-            arrayFirstIndex(
+            arrayLastIndex(
                 (step, at) -> at > last_seen_at and step.is_dropped,
                 later_steps,
                 arrayEnumerate(later_steps)
