@@ -1,6 +1,7 @@
 """Catalog: the .sql files that ship with the package, in the order in which they are applied.
 
-functions and views hold no data and are re-applied at every migrate; tables are numbered and applied once.
+Functions and views hold no data and are re-applied at every migrate; tables are numbered and
+applied once.
 """
 
 from __future__ import annotations

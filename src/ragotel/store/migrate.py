@@ -1,7 +1,8 @@
 """Migrate: bring a store to this package's schema.
 
-Every statement is idempotent, so two processes that migrate at once both succeed: tables are created
-`if not exists`, functions and views `or replace`, and a step's record is written after the step.
+Every statement is idempotent, so two processes that migrate at once both succeed: tables are
+created `if not exists`, functions and views `or replace`, and a step's record is written after the
+step.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def migrate(store: Store) -> list[str]:
     """Apply what is missing, then re-apply every function and view; returns the new steps' names.
 
     Raises:
-        MigrationError: A statement failed; the message names its file. Running again goes on from there.
+        MigrationError: A statement failed; the message names its file. Running again goes on from
+            there.
     """
     for file in catalog.functions():
         _apply(store, file)
@@ -46,7 +48,8 @@ def statements() -> list[SqlFile]:
 
 def _applied(store: Store) -> set[str]:
     found = store.scalar(
-        "select count() from system.tables where database = currentDatabase() and name = 'rag_migrations'"
+        "select count() from system.tables "
+        "where database = currentDatabase() and name = 'rag_migrations'"
     )
     if not found:
         return set()
@@ -62,7 +65,7 @@ def _apply(store: Store, file: SqlFile) -> None:
 
 
 def _in_reading_order(views: list[SqlFile]) -> list[SqlFile]:
-    """Order views so that each comes after the views that it reads (their names stand in its text)."""
+    """Order views so that each comes after those that it reads (their names stand in its text)."""
     names = {file.name for file in views}
     reads = {
         file.name: (set(re.findall(r"\b[a-z][a-z0-9_]+\b", file.text)) & names) - {file.name}

@@ -1,7 +1,8 @@
 """Opening a store: `chdb:///path` in process, `http(s)://user:pw@host:8123/db` over the wire.
 
-Where `ragotel serve` holds an embedded store, its address stands in a file inside the store's folder,
-and opening that folder reaches the server instead: the engine allows one process per folder.
+Where `ragotel serve` holds an embedded store, its address stands in a file inside the store's
+folder, and opening that folder reaches the server instead: the engine allows one process per
+folder.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Dsn:
 
 
 def default_dsn() -> str:
-    """The store that is meant when none is named: `RAGOTEL_STORE`, else a folder in the user's home."""
+    """The store when none is named: `RAGOTEL_STORE`, else a folder in the user's home."""
     return os.environ.get("RAGOTEL_STORE") or f"chdb://{Path.home() / '.ragotel' / 'store'}"
 
 

@@ -24,8 +24,8 @@ _EXPECTED = {"retrieve", "assemble", "generate"}
 
 MENDS: Mapping[str, tuple[str, str]] = {
     "share_with_candidates": ("ranked lists", "@ragotel.retrieve on the function that searches"),
-    "share_with_ids": ("chunk ids", "@ragotel.retrieve(id=lambda hit: hit.my_id)"),
-    "share_with_scores": ("scores", "@ragotel.retrieve(score=lambda hit: hit.my_score)"),
+    "share_with_ids": ("chunk ids", "@ragotel.retrieve(id_of=lambda hit: hit.my_id)"),
+    "share_with_scores": ("scores", "@ragotel.retrieve(score_of=lambda hit: hit.my_score)"),
     "share_with_index_version": (
         "index versions",
         "@ragotel.retrieve(index_version=lambda: index.version)",
