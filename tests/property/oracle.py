@@ -170,12 +170,13 @@ class Store:
 
     @functools.cache  # noqa: B019
     def surely(self, index: str, version: str) -> dict[str, str]:
-        """Chunk id to sha as the version's rows say, else its parent's; not past a half load."""
+        """Chunk id to sha as the version's rows say, else its parent's; a half load says nothing."""
         manifest = self.manifests.get((index, version))
         if manifest is None:
             return {}
         known = self.surely(index, manifest.parent) if manifest.parent else {}
-        known = dict(known) if manifest.is_whole else {}
+        if not manifest.is_whole:
+            return {}
         return known | {row.chunk_id: "" if row.deleted else row.sha for row in manifest.rows}
 
     def document(self, id: str | None, indexes: set[str]) -> str:

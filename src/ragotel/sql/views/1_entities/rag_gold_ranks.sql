@@ -112,6 +112,12 @@ select
         stage_rows.keys
     ) as is_stated_elsewhere,
     has(wanted.known_keys, gold_key) and position > 0 as gold_text_is_known,
+    position > 0
+    and arrayAll(
+        (gold, key) -> not gold or has(wanted.known_keys, key),
+        is_gold,
+        stage_rows.keys
+    ) as gold_texts_are_known,
     has(wanted.stating_keys, gold_key) and position > 0 as gold_text_states_claim,
     arrayExists((gold, key) -> gold and has(wanted.stating_keys, key), is_gold, stage_rows.keys) as any_gold_text_states_claim,
     if(

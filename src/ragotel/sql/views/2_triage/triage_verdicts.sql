@@ -83,12 +83,12 @@ with
                         has_untrimmed,
                         is_hash_proof,
                         is_hash_absence,
-                        gold_text_is_known,
+                        gold_texts_are_known,
                         any_gold_text_states_claim,
                         ifNull(other_stating_chunk_id, ''),
                         claim_offset_chars
                     ),
-                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, has_untrimmed Bool, is_hash_proof Bool, is_hash_absence Bool, text_is_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64))'
+                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, has_untrimmed Bool, is_hash_proof Bool, is_hash_absence Bool, texts_are_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64))'
                 )
             ) as steps
         from rag_gold_ranks
@@ -583,10 +583,10 @@ select
         bucket in ('passed', 'ungraded', 'not_answerable'), 'none',
         bucket = 'unknown', 'unknown',
         not has_ids, 'prompt-assembly',
-        id_in_prompt = 0, 'prompt-assembly',
+        id_in_prompt = 0 or (id_in_prompt is null and sent_step.is_dropped), 'prompt-assembly',
         id_in_prompt = 1 and sent_step.text_states_claim, 'prompt-assembly',
-        id_in_prompt = 1 and sent_step.text_is_known, 'chunking',
-        id_in_prompt is null and arrayExists(step -> step.text_states_claim, steps), 'prompt-assembly',
+        id_in_prompt = 1 and sent_step.texts_are_known, 'chunking',
+        id_in_prompt is null and arrayExists(step -> step.text_states_claim, list_steps), 'prompt-assembly',
         'unknown'
     ) as attribution,
     loss_stage,
@@ -660,7 +660,7 @@ select
         bucket = 'context_problem' and id_in_prompt = 0,
         concat('The gold passage was ranked', if(gold_rank is null, '', concat(' ', toString(gold_rank))), ' but not sent', if(sent_step.reason is null, '', concat(' (', sent_step.reason, if(sent_step.is_inferred, ', inferred', ''), ')')), if(sent_tokens is null or budget_tokens is null, '.', concat(': ', toString(sent_tokens), ' of ', toString(budget_tokens), ' budget tokens were taken by what was sent.'))),
         bucket = 'context_problem' and id_in_prompt = 1 and sent_step.text_states_claim, 'The gold passage was sent, but the part that states the claim was trimmed away.',
-        bucket = 'context_problem' and id_in_prompt = 1 and sent_step.text_is_known, 'The gold chunk was sent whole, but its own text does not state the claim: the chunker split it.',
+        bucket = 'context_problem' and id_in_prompt = 1 and sent_step.texts_are_known, 'The gold chunk was sent whole, but its own text does not state the claim: the chunker split it.',
         bucket = 'context_problem', concat('The gold passage was ranked', if(gold_rank is null, '', concat(' ', toString(gold_rank))), ' but its claim does not stand in the prompt.'),
         bucket = 'generation_error', concat('The claim stood in the prompt', if(sent_step.rank is null, '', concat(' (passage ', toString(sent_step.rank), ' of ', ifNull(toString(sent_count), '?'), ')')), ' and the answer was graded ', grade, '.'),
         bucket = 'passed', 'The claim stood in the prompt and the answer was graded correct.',
