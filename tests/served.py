@@ -82,10 +82,12 @@ def wait_until(condition: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:
     return value
 
 
-def start_server(folder: Path, *options: str, token: str = "") -> Served:
+def start_server(
+    folder: Path, *options: str, token: str = "", program: str = sys.executable
+) -> Served:
     """Start `ragotel serve` on free ports over the store in *folder* and wait until it is ready."""
     command = [
-        *(sys.executable, "-m", "ragotel", "serve", "--store", f"chdb://{folder}"),
+        *(program, "-m", "ragotel", "serve", "--store", f"chdb://{folder}"),
         *("--otlp-grpc-port", "0", "--otlp-http-port", "0", "--http-port", "0"),
         *(("--token", token) if token else ()),
         *options,
