@@ -8,14 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from ragotel import attributes as at
 from ragotel import faults
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count
-from ragotel.lists import add_extra, distinct, scores_of, settle, shas_of
+from ragotel.lists import Dropped, distinct, extra_json, head_json, settle, shas_of
 from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
@@ -35,9 +34,9 @@ class Assembled:
 
     def __init__(self, in_count: int) -> None:
         self.in_count = in_count
-        self.rows: list[dict[str, Any]] | None = None
-        """None: it could not be told which passages were sent."""
-        self.dropped: list[dict[str, Any]] = []
+        self.rows: list[str] | None = None
+        """JSON objects without the closing brace; None: it could not be told what was sent."""
+        self.dropped: list[Dropped] = []
         self.survivors: list[Survivor] = []
         self.texts: list[str | None] = []
 
@@ -68,7 +67,7 @@ def _as_found(
     query: str,
 ) -> None:
     survivors, unknown = find_survivors(
-        stage.prompt or "", assembled.texts, pace, book.probe, query
+        stage.prompt or "", assembled.texts, pace, book.probes, query
     )
     assembled.survivors = survivors
     assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
@@ -98,7 +97,7 @@ def _as_told(
     settle(told, book, stage.inputs or ())
     kept: dict[int, int] = {}
     if stage.prompt is not None and any(told.texts):
-        survivors, _ = find_survivors(stage.prompt, told.texts, pace, book.probe, query)
+        survivors, _ = find_survivors(stage.prompt, told.texts, pace, book.probes, query)
         kept = {s.rank: s.kept_chars for s in survivors}
         assembled.survivors, assembled.texts = survivors, list(told.texts)
     keys = told.keys or []
@@ -128,32 +127,30 @@ def _drop(
 ) -> None:
     """Name what was not sent; the twin of a passage that was sent is a duplicate."""
     assembled.dropped = [
-        {
-            "id": (found.keys or [])[rank],
-            "reason": "dedupe" if found.texts[rank] in sent_texts else reason,
-            "inferred": True,
-        }
+        ((found.keys or [])[rank], "dedupe" if found.texts[rank] in sent_texts else reason, True)
         for found, rank in entries
     ]
 
 
 def _row(
     stage: Stage, found: Candidates, rank: int, kept_chars: int | None, book: ChunkBook
-) -> dict[str, Any]:
+) -> str:
     """Describe one passage that was sent; *kept_chars* stands only where it was trimmed."""
     text = found.texts[rank]
-    row: dict[str, Any] = {"id": (found.keys or [])[rank], "score": scores_of(found)[rank]}
+    row = head_json(found, rank)
     if text:
-        row["sha"] = shas_of(found, book)[rank]
-        row["chars"] = len(text)
+        sha = shas_of(found, book)[rank]
+        if sha != (found.keys or [])[rank]:
+            row += f',"sha":"{sha}"'
+        row += f',"chars":{len(text)}'
         if kept_chars is not None and kept_chars < len(text):
-            row["kept_chars"] = kept_chars
+            row += f',"kept_chars":{kept_chars}'
     tokens = _tokens_of(stage, found, rank, text, kept_chars)
     if tokens is not None:
-        row["tokens"] = tokens
+        row += f',"tokens":{tokens}'
     for field, column in found.extras.items():
         if field != "tokens":
-            add_extra((row,), field, (column[rank],))
+            row += extra_json(field, column[rank])
     return row
 
 
@@ -166,15 +163,15 @@ def _tokens_of(
         return reported
     if not text:
         return None
-    kept = text if kept_chars is None else text[:kept_chars]
     count = stage.spec.options.get("count_tokens")
     if callable(count):
         try:
-            return to_count(count(kept))
+            return to_count(count(text if kept_chars is None else text[:kept_chars]))
         except Exception:
             stage.faults += 1
             faults.note("count tokens")
-    return -(-len(kept) // CHARS_PER_TOKEN)
+    kept = len(text) if kept_chars is None else min(kept_chars, len(text))
+    return -(-kept // CHARS_PER_TOKEN)
 
 
 def describe_prompt(stage: Stage, assembled: Assembled, query: str | None) -> Attributes:
@@ -229,7 +226,7 @@ def _version(
 def skeleton_of(
     prompt: str,
     survivors: Sequence[Survivor],
-    sent: list[dict[str, Any]] | None,
+    sent: Sequence[str] | None,
     query: str | None,
 ) -> str | None:
     """Keep what is the template's own: the prompt before and after its passages.

@@ -44,15 +44,26 @@ class ChunkBook:
             self._shas[key] = sha
         return sha
 
-    def probe(self, text: str) -> Probe:
-        """Cut the pieces that *text* is looked for by in prompts; remembered as its hash is."""
-        key = hash(text)
-        made = self._probes.get(key)
-        if made is None:
-            made = make_probe(text)
-            if len(self._probes) >= MAX_PROBES:
-                _drop_older_half(self._probes)
-            self._probes[key] = made
+    def shas(self, texts: Sequence[str | None]) -> list[str | None]:
+        """Name each of *texts*; None where there is none."""
+        known: list[str | None] = list(map(self._shas.get, map(hash, texts)))
+        if None in known:
+            return [self.sha(text) if text else None for text in texts]
+        return known
+
+    def probes(self, texts: Sequence[str]) -> list[Probe]:
+        """Cut the pieces that *texts* are looked for by in prompts; remembered as hashes are."""
+        known = list(map(self._probes.get, map(hash, texts)))
+        return [
+            self._probe(text) if probe is None else probe
+            for text, probe in zip(texts, known, strict=True)
+        ]
+
+    def _probe(self, text: str) -> Probe:
+        made = make_probe(text)
+        if len(self._probes) >= MAX_PROBES:
+            _drop_older_half(self._probes)
+        self._probes[hash(text)] = made
         return made
 
     def take_new(

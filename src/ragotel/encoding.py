@@ -14,7 +14,19 @@ from ragotel.assembly import Attributes, assemble, describe_prompt
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count, to_id
-from ragotel.lists import distinct_keys, dump, finite_scores, list_json, scores_of, settle, shas_of
+from ragotel.lists import (
+    Dropped,
+    close_rows,
+    distinct_keys,
+    dropped_json,
+    dump,
+    finite_scores,
+    list_json,
+    scores_of,
+    settle,
+    shas_of,
+    unsaid,
+)
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
 from ragotel.privacy import FULL, Privacy, bounded
@@ -24,6 +36,7 @@ from ragotel.spec import (
     ASSEMBLE,
     FILTER,
     GENERATE,
+    INGEST,
     KINDS,
     RANKINGS,
     REQUEST,
@@ -87,7 +100,7 @@ class Encoder:
             lists.append(stage.output)
         for found in lists:
             settle(found, self.chunks)
-        reasons = {entry["id"]: entry["reason"] for entry in self._dropped(stage)}
+        reasons = {key: reason for key, reason, _ in self._dropped(stage)}
         return {
             self.chunks.sha(text)
             for found in lists
@@ -175,19 +188,28 @@ class Encoder:
         output = stage.output
         if output is not None:
             settle(output, self.chunks, inputs)
-            shas = shas_of(output, self.chunks)
+            shas, limit = shas_of(output, self.chunks), self.max_candidates
             key = at.DOCUMENTS if stage.kind == RETRIEVE else at.CANDIDATES
-            made[key] = list_json(output, shas, self.max_candidates)
+            made[key] = list_json(output, self._shas_to_tell(stage, output, shas), limit)
             made[at.COUNT] = len(output)
             if output.higher_is_better is not None:
                 made.setdefault(at.HIGHER_IS_BETTER, output.higher_is_better)
             self._put_chunks(stage, made, output, shas)
         dropped = self._dropped(stage)
         if dropped:
-            made[at.DROPPED] = dump(dropped[:_MAX_LISTED])
+            made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
         if stage.kind == RERANK and output is not None and inputs:
             is_same = _is_identity(inputs, output)
             made[at.RERANK_EFFECT] = "identity" if is_same else "reordered"
+
+    def _shas_to_tell(
+        self, stage: Stage, found: Candidates, shas: list[str | None]
+    ) -> list[str | None] | None:
+        if stage.kind == INGEST:
+            # It makes a manifest by itself.
+            return shas
+        limit = self.max_candidates
+        return unsaid(stage.trace.told, (found.keys or [])[:limit], shas[:limit])
 
     def _put_chunks(
         self, stage: Stage, made: Attributes, found: Candidates, shas: list[str | None]
@@ -210,11 +232,11 @@ class Encoder:
         if inputs:
             made[at.IN_COUNT] = assembled.in_count
         if assembled.rows is not None:
-            made[at.CANDIDATES] = dump(assembled.rows[: self.max_candidates])
+            made[at.CANDIDATES] = close_rows(assembled.rows[: self.max_candidates])
             made[at.COUNT] = len(assembled.rows)
         dropped = _told_first(stage, assembled.dropped)
         if dropped:
-            made[at.DROPPED] = dump(dropped[:_MAX_LISTED])
+            made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
         for found in inputs:
             self._put_chunks_once(stage, made, found)
 
@@ -226,28 +248,29 @@ class Encoder:
         if stage.first_chunk_ns:
             made[at.TIME_TO_FIRST_TOKEN] = (stage.first_chunk_ns - stage.start_ns) / 1e6
 
-    def _dropped(self, stage: Stage) -> list[dict[str, Any]]:
+    def _dropped(self, stage: Stage) -> list[Dropped]:
         """Name what went in and not out; what the service said itself comes first."""
-        inferred: list[dict[str, Any]] = []
+        inferred: list[Dropped] = []
         if stage.kind in RANKINGS and stage.output is not None and stage.inputs:
             reason = _INFERRED.get(stage.kind) or stage.spec.options.get("reason") or "other"
             kept = set(stage.output.keys or ())
-            for key in distinct_keys(stage.inputs):
-                if key is not None and key not in kept:
-                    inferred.append({"id": key, "reason": str(reason), "inferred": True})
+            inferred = [
+                (key, str(reason), True)
+                for key in distinct_keys(stage.inputs)
+                if key is not None and key not in kept
+            ]
         return _told_first(stage, inferred)
 
 
-def _told_first(stage: Stage, inferred: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _told_first(stage: Stage, inferred: list[Dropped]) -> list[Dropped]:
     if not stage.dropped:
         return inferred
-    told = []
+    told: list[Dropped] = []
     for value, reason in stage.dropped:
         key = to_id(value)
-        entry = {"id": None if key is None else bounded(key), "reason": bounded(str(reason), 64)}
-        told.append({**entry, "inferred": False})
-    named = {entry["id"] for entry in told}
-    return told + [entry for entry in inferred if entry["id"] not in named]
+        told.append((None if key is None else bounded(key), bounded(str(reason), 64), False))
+    named = {key for key, _, _ in told}
+    return told + [entry for entry in inferred if entry[0] not in named]
 
 
 def _is_identity(inputs: list[Candidates], output: Candidates) -> bool:

@@ -6,7 +6,7 @@ Pipeline: recorder -> encoding -> survivors -> [page]
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragotel.pacing import Pace
@@ -86,6 +86,11 @@ def make_probe(text: str) -> Probe:
     head = simplify(text[: 4 * PROBE_CHARS])[:PROBE_CHARS]
     middle = simplify(text[middle_at : middle_at + 3 * PROBE_CHARS])[:PROBE_CHARS]
     return Probe(head, _inner_word(head), middle, _inner_word(middle))
+
+
+def make_probes(texts: Sequence[str]) -> list[Probe]:
+    """Cut the pieces that each of *texts* is looked for by."""
+    return list(map(make_probe, texts))
 
 
 def _inner_word(piece: str) -> str | None:

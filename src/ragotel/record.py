@@ -33,7 +33,7 @@ class Trace:
 
     __slots__ = (
         "finished", "foreign_parent_id", "frontier", "is_closed", "offset_ns", "request_number",
-        "root", "seen", "size_bytes", "span_count", "trace_id", "withheld",
+        "root", "seen", "size_bytes", "span_count", "told", "trace_id", "withheld",
     )  # fmt: skip
 
     def __init__(self, trace_id: int, foreign_parent_id: int, request_number: int) -> None:
@@ -52,6 +52,8 @@ class Trace:
         """Lists that no later stage has taken yet."""
         self.size_bytes = 0
         self.span_count = 0
+        self.told: dict[str | None, str | None] = {}
+        """Hashes of the texts that lists of this trace have named so far, by id; once encoded."""
         self.withheld: frozenset[str] = frozenset()
         """Hashes of texts that a permission filter dropped; known once encoded."""
 

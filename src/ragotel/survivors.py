@@ -20,7 +20,7 @@ from ragotel.page import (
     WINDOW_CHARS,
     Page,
     Probe,
-    make_probe,
+    make_probes,
     simplified_words,
     simplify,
 )
@@ -28,6 +28,7 @@ from ragotel.page import (
 _HINT_CHARS = 2000
 _SCAN_LIMIT_CHARS = 400_000_000
 """Beyond so much reading of one prompt the search ends; what was not looked for stays unknown."""
+_PROBED_AT_ONCE = 64
 _WORD = re.compile(r"\S+")
 
 
@@ -44,7 +45,7 @@ class Survivor:
     is_whole: bool
 
 
-Probes: TypeAlias = Callable[[str], Probe]
+Probes: TypeAlias = Callable[[Sequence[str]], Sequence[Probe]]
 Measure: TypeAlias = Callable[[Page, int, str], "Survivor | None"]
 
 
@@ -52,7 +53,7 @@ def find_survivors(
     prompt: str,
     texts: Sequence[str | None],
     pace: Pace | None = None,
-    probes: Probes = make_probe,
+    probes: Probes = make_probes,
     question: str = "",
 ) -> tuple[list[Survivor], set[int]]:
     """Find which of *texts* stand in *prompt*.
@@ -61,7 +62,7 @@ def find_survivors(
         prompt: the whole prompt.
         texts: the candidates' texts, best first; None where one is not known.
         pace: steps aside between pieces of work.
-        probes: `make_probe`, or a cache in front of it.
+        probes: `make_probes`, or a cache in front of it.
         question: the user's own words: where they stand, no part of a passage is looked for.
 
     Returns:
@@ -70,7 +71,7 @@ def find_survivors(
     """
     pace = pace or Pace()
     # Stripped where it comes to that: most are told apart by one word.
-    stripped = ["" if text is None or text.isspace() else text for text in texts]
+    stripped = [text or "" for text in texts]
     ranks = [rank for rank, text in enumerate(stripped) if text]
     unknown = set(range(len(texts))).difference(ranks)
     page = Page(prompt, pace)
@@ -78,6 +79,7 @@ def find_survivors(
     left = _claim_whole(page, stripped, ranks, found, pace, probes)
     _claim_altered(page, stripped, left, found, pace, question.strip())
     _add_inner(page, stripped, ranks, found, pace)
+    unknown.update(left.blank)
     if page.scanned_chars > _SCAN_LIMIT_CHARS:
         unknown.update(rank for rank in ranks if rank not in found)
     for rank, survivor in found.items():
@@ -89,9 +91,11 @@ def find_survivors(
 class _Left:
     """Texts that do not stand there whole as they are, by what of them may."""
 
-    __slots__ = ("begun", "changed", "headless")
+    __slots__ = ("begun", "blank", "changed", "headless")
 
     def __init__(self) -> None:
+        self.blank: list[int] = []
+        """Nothing but white space: there is nothing to look for."""
         self.begun: list[int] = []
         """The very beginning stands there: trimmed, or its white space is changed later on."""
         self.changed: list[int] = []
@@ -114,37 +118,53 @@ def _claim_whole(
     compared with the words that remain of the prompt; these only ever become fewer.
     """
     left = _Left()
-    hint = 0
-    rest, words = "", None
-    for rank in ranks:
-        text = texts[rank]
-        if not rank & 7:
+    missed = _claim_in_order(page, texts, ranks, found, pace)
+    if missed == len(ranks):
+        return left
+    tokens = simplified_words(page.rest)
+    rest, words = " ".join(tokens), {None, *tokens}
+    for start in range(missed, len(ranks), _PROBED_AT_ONCE):
+        some = ranks[start : start + _PROBED_AT_ONCE]
+        pace.step()
+        for rank, probe in zip(some, probes([texts[rank] for rank in some]), strict=True):
+            may_begin, has_middle = probe.head_key in words, probe.middle_key in words
+            if not may_begin and not has_middle:
+                continue
+            if page.scanned_chars > _SCAN_LIMIT_CHARS:
+                return left
             pace.step()
-        if words is None:
-            texts[rank] = text = text.strip()
-            survivor = _find_next(page, rank, text, hint)
-            if survivor is not None:
-                found[rank] = survivor
-                page.claim(survivor.start, survivor.end)
-                hint = survivor.end
+            texts[rank] = stripped = texts[rank].strip()
+            if not stripped:
+                left.blank.append(rank)
                 continue
-            tokens = simplified_words(page.rest)
-            rest, words = " ".join(tokens), set(tokens)
-        if page.scanned_chars > _SCAN_LIMIT_CHARS:
-            break
-        probe = probes(text)
-        if probe.head_key is None or probe.head_key in words:
-            texts[rank] = stripped = text.strip()
-            survivor = _find_whole(page, rank, stripped)
-            if survivor is not None:
-                found[rank] = survivor
-                page.claim(survivor.start, survivor.end)
-                continue
-            _sort_head(page, rank, stripped, probe, rest, left)
-        if (probe.middle_key is None or probe.middle_key in words) and _has_middle(probe, rest):
-            texts[rank] = text.strip()
-            left.headless.append(rank)
+            if may_begin:
+                survivor = _find_whole(page, rank, stripped)
+                if survivor is not None:
+                    found[rank] = survivor
+                    page.claim(survivor.start, survivor.end)
+                    continue
+                _sort_head(page, rank, stripped, probe, rest, left)
+            if has_middle and _has_middle(probe, rest):
+                left.headless.append(rank)
     return left
+
+
+def _claim_in_order(
+    page: Page, texts: list[str], ranks: Sequence[int], found: dict[int, Survivor], pace: Pace
+) -> int:
+    """Claim the first texts while each stands right behind the one before; give their number."""
+    hint = 0
+    for number, rank in enumerate(ranks):
+        if not number & 7:
+            pace.step()
+        texts[rank] = text = texts[rank].strip()
+        survivor = _find_next(page, rank, text, hint)
+        if survivor is None:
+            return number
+        found[rank] = survivor
+        page.claim(survivor.start, survivor.end)
+        hint = survivor.end
+    return len(ranks)
 
 
 def _sort_head(page: Page, rank: int, text: str, probe: Probe, rest: str, left: _Left) -> None:
@@ -322,7 +342,7 @@ def _claim_simplified(
         column[rank] = simplify(texts[rank])
     simple = Page(simplify(page.text), pace)
     matched: dict[int, Survivor] = {}
-    parts = _claim_whole(simple, column, ranks, matched, pace, make_probe)
+    parts = _claim_whole(simple, column, ranks, matched, pace, make_probes)
     _claim_question(simple, simplify(question))
     _claim_parts(simple, column, parts.begun, matched, pace)
     page.scanned_chars += simple.scanned_chars

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import namedtuple
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 
 from ragotel.candidates import read
 from ragotel.chunks import ChunkBook
-from ragotel.lists import rows, settle, shas_of
+from ragotel.lists import list_json, settle, shas_of
 from ragotel.text import chunk_sha
 
 
@@ -165,7 +166,7 @@ def test_shapes(name: str) -> None:
     assert found is not None
     book = ChunkBook()
     settle(found, book)
-    made = rows(found, shas_of(found, book), 100)
+    made = json.loads(list_json(found, shas_of(found, book), 100))
     assert [row["id"] for row in made] == ids
     assert [row["score"] for row in made] == scores
     assert found.texts == texts
@@ -198,7 +199,7 @@ def test_extras_are_read_where_present() -> None:
     )
     assert found is not None
     settle(found, ChunkBook())
-    assert rows(found, [None, None], 10) == [
+    assert json.loads(list_json(found, None, 10)) == [
         {"id": "a", "score": None, "doc_id": "d", "superseded": True, "tokens": 12},
         {"id": "b", "score": None, "doc_version": "3", "leg": "bm25", "tokens": 7},
     ]
@@ -274,7 +275,7 @@ def test_scores_are_floats_or_null_with_a_mark(value: Any, score: Any, state: An
     assert found is not None
     settle(found, ChunkBook())
     expected = {"id": "a", "score": score} | ({"score_state": state} if state else {})
-    assert rows(found, [None], 10) == [expected]
+    assert json.loads(list_json(found, None, 10)) == [expected]
 
 
 @pytest.mark.parametrize(

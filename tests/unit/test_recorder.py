@@ -107,9 +107,7 @@ def test_a_whole_request(recorded: Recorded) -> None:
         at.LIMIT: 4,
         at.CONTENT_MODE: "full",
         at.IN_COUNT: 6,
-        at.CANDIDATES: [
-            {"id": f"d{n}", "score": hits[n].score * 10, "sha": shas[n]} for n in (5, 4, 3, 2)
-        ],
+        at.CANDIDATES: [{"id": f"d{n}", "score": hits[n].score * 10} for n in (5, 4, 3, 2)],
         at.COUNT: 4,
         at.DROPPED: [{"id": f"d{n}", "reason": "top_n", "inferred": True} for n in (0, 1)],
         at.RERANK_EFFECT: "reordered",
@@ -374,8 +372,34 @@ def test_texts_are_known_from_earlier_lists(recorded: Recorded) -> None:
         return "x"
 
     ask("q")
-    expected = [{"id": h.id, "score": 0.5, "sha": chunk_sha(h.text)} for h in corpus(2)]
-    assert recorded.stage("rerank")[at.CANDIDATES] == expected
+    hits = corpus(2)
+    assert recorded.stage("rerank")[at.CANDIDATES] == [{"id": h.id, "score": 0.5} for h in hits]
+    told = [row["sha"] for row in recorded.stage("retrieve")[at.DOCUMENTS]]
+    assert told[:2] == [chunk_sha(h.text) for h in hits]
+
+
+def test_a_hash_is_told_once_and_again_where_the_text_differs(recorded: Recorded) -> None:
+    """The first list with a candidate names its text; an id with two texts is named each time."""
+    first = ragotel.rerank(lambda hits: [{"id": "a", "text": "one"}, {"id": "b", "text": "two"}])
+    other = ragotel.blend(lambda hits: [{"id": "a", "text": "1"}, {"id": "b", "text": "two"}])
+    again = ragotel.filter(lambda hits: [{"id": "a", "text": "1"}, {"text": "three"}])
+
+    @ragotel.request
+    def ask(question: str) -> str:
+        again(other(first(search(question, 1))))
+        return "x"
+
+    ask("q")
+    named = {
+        stage: [row.get("sha") for row in recorded.stage(stage)[at.CANDIDATES]]
+        for stage in ("rerank", "blend", "filter")
+    }
+    assert named == {
+        "rerank": [chunk_sha("one"), chunk_sha("two")],
+        "blend": [chunk_sha("1"), None],
+        # The last one's id is its hash.
+        "filter": [chunk_sha("1"), None],
+    }
 
 
 def test_zero_hits_is_not_not_recorded(recorded: Recorded) -> None:

@@ -31,8 +31,6 @@ _START_TAG, _END_TAG = 0x39, 0x41
 _FLAGS = b"\x85\x01\x01\x01\x00\x00"
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 _SHORT = 120
-# Tag and length of the value, tag and length of the text inside of it.
-_SHORT_HEADS = tuple(bytes((0x12, n + 2, 0x0A, n)) for n in range(_SHORT))
 _TRUE, _FALSE = b"\x12\x02\x10\x01", b"\x12\x02\x10\x00"
 
 
@@ -87,19 +85,25 @@ def _value(value: AttributeValue) -> bytes:
 
 def key_values(tag: bytes, attributes: Mapping[str, AttributeValue]) -> list[bytes]:
     """Write *attributes* as repeated KeyValue fields under *tag*, as pieces to be joined."""
-    pieces: list[bytes] = []
-    for name, value in attributes.items():
-        key = _key(name)
-        if type(value) is str and len(value) < _SHORT and value.isascii():
-            # Most attributes: every length fits in one byte, so nothing has to be worked out.
-            raw = value.encode()
-            size = len(key) + len(raw) + 4
-            if size < 128:
-                pieces += (tag, _ONE_BYTE[size], key, _SHORT_HEADS[len(raw)], raw)
-                continue
-        encoded = _value(value)
-        pieces += (tag, varint(len(key) + len(encoded)), key, encoded)
-    return pieces
+    return [
+        _remembered.get((tag, name, value, value.__class__)) or _key_value(tag, name, value)
+        for name, value in attributes.items()
+    ]
+
+
+_remembered: dict[tuple[bytes, str, AttributeValue, type], bytes] = {}
+"""Encoded attributes by content: most of a span's are the same as in the last request."""
+_MAX_REMEMBERED = 2048
+
+
+def _key_value(tag: bytes, name: str, value: AttributeValue) -> bytes:
+    key, encoded = _key(name), _value(value)
+    made = b"".join((tag, varint(len(key) + len(encoded)), key, encoded))
+    if len(made) <= _SHORT:
+        if len(_remembered) >= _MAX_REMEMBERED:
+            _remembered.clear()
+        _remembered[tag, name, value, value.__class__] = made
+    return made
 
 
 def encode_span(span: SpanData) -> bytes:
