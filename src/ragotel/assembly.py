@@ -19,7 +19,7 @@ from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
 from ragotel.survivors import Survivor, find_survivors
-from ragotel.text import repair
+from ragotel.text import content_hash, repair
 
 CHARS_PER_TOKEN = 4
 _NUMBERS = re.compile(r"\d+")
@@ -210,16 +210,17 @@ def _version(
 ) -> None:
     values = stage.values or {}
     if at.PROMPT_VERSION in values or at.PROMPT_VERSION in stage.spec.static:
-        made[at.PROMPT_VERSION_SOURCE] = "given"
+        asked = callable(stage.spec.options.get("template_text"))
+        made[at.PROMPT_VERSION_SOURCE] = "template" if asked else "given"
         return
     template = values.get("template_text", stage.spec.options.get("template_text"))
     if isinstance(template, str):
-        made[at.PROMPT_VERSION] = _short_hash(template)
+        made[at.PROMPT_VERSION] = content_hash(template)
         made[at.PROMPT_VERSION_SOURCE] = "template"
         return
     skeleton = skeleton_of(prompt, assembled.survivors, assembled.rows, query)
     if skeleton is not None:
-        made[at.PROMPT_VERSION] = _short_hash(skeleton)
+        made[at.PROMPT_VERSION] = content_hash(skeleton)
         made[at.PROMPT_VERSION_SOURCE] = "skeleton"
 
 
@@ -252,10 +253,6 @@ def _without_heading(head: str) -> str:
     """Drop the line that introduces the first passage: it names a source, not the template."""
     lines = head.rstrip().split("\n")
     return "\n".join(lines[:-1]) if len(lines) > 1 else head
-
-
-def _short_hash(text: str) -> str:
-    return "sha256:" + hashlib.sha256(_utf8(text)).hexdigest()[:16]
 
 
 def _utf8(text: str) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 from ragotel import attributes as at
 from ragotel import faults
 from ragotel.model import KIND_CLIENT, KIND_INTERNAL, AttributeValue
+from ragotel.text import content_hash
 
 REQUEST, RETRIEVE, FUSE, RERANK, BLEND, FILTER = (
     "request", "retrieve", "fuse", "rerank", "blend", "filter",
@@ -159,6 +160,11 @@ class Spec:
 
     def _compile(self) -> None:
         """Part the options into what never changes and what each call is asked for."""
+        template = self.options.get("template_text")
+        if callable(template) and "template_version" not in self.options:
+            # Asked at the call, as the template may be another by the time the worker looks.
+            ask = self._asking(template, "template_text")
+            self.volatile.append((at.PROMPT_VERSION, _hashing(ask)))
         for option, key in _LITERAL_OPTIONS.items():
             value = self.options.get(option)
             if value is None:
@@ -185,6 +191,14 @@ class Spec:
     def _asking(self, ask: Callable[..., Any], option: str) -> Find:
         """Call *ask* with those of the call's arguments that its own parameters name."""
         return asking(ask, self.parameters, f"ask for {option}")
+
+
+def _hashing(ask: Find) -> Find:
+    def find(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        text = ask(args, kwargs)
+        return content_hash(text) if isinstance(text, str) else None
+
+    return find
 
 
 def _giving(value: Any) -> Find:

@@ -44,6 +44,11 @@ def normalise(text: str) -> str:
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", folded))
 
 
+def content_hash(text: str) -> str:
+    """Name *text* as it stands, unlike `chunk_sha`: ``sha256:`` and 16 hex digits."""
+    return "sha256:" + hashlib.sha256(repair(text).encode()).hexdigest()[:16]
+
+
 def chunk_sha(text: str) -> str:
     """Name *text* by content: ``sha256:`` and 16 hex digits of its normalised form's SHA-256."""
     return "sha256:" + hashlib.sha256(normalise(text).encode("utf-8", "replace")).hexdigest()[:16]

@@ -13,7 +13,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_s
 import ragotel
 from ragotel import attributes as at
 from ragotel.testing import Recorded, recording
-from ragotel.text import chunk_sha
+from ragotel.text import chunk_sha, content_hash
 
 
 @dataclass
@@ -536,3 +536,21 @@ def test_a_quoted_passage_is_not_sent_by_its_question(recorded: Recorded) -> Non
     render = ragotel.assemble(lambda query, hits: f"{hits[0].text}\nQuestion: {query}")
     ragotel.request(lambda question: render(question, search(question, 3)))(quote)
     assert [row["id"] for row in recorded.stage("assemble")[at.CANDIDATES]] == ["d0"]
+
+
+def test_a_template_that_is_asked_for_is_hashed_at_each_call() -> None:
+    """An edit of the template shows as another version, although only a callable was given."""
+    template = {"text": "Answer from: {passages}"}
+
+    @ragotel.assemble(template="answer", template_text=lambda: template["text"])
+    def build(question: str) -> str:
+        return template["text"].format(passages=question)
+
+    with recording() as recorded:
+        build("one")
+        template["text"] = "Say what {passages} says"
+        build("two")
+    spans = recorded.stages("assemble")
+    versions = [span["attributes"]["gen_ai.prompt.version"] for span in spans]
+    assert versions == [content_hash("Answer from: {passages}"), content_hash(template["text"])]
+    assert {span["attributes"]["rag.prompt.version_source"] for span in spans} == {"template"}

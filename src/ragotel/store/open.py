@@ -252,6 +252,8 @@ def _ready(store: Store, *, create: bool) -> Store:
         if create:
             store.command(f"create database if not exists `{store.database}`")
         store.client.database = store.database
+        # Times without a zone of their own read as UTC, wherever this process or the server stands.
+        store.client.set_client_setting("session_timezone", "UTC")
     except Exception as error:
         raise StoreError(
             f"The database {store.database!r} cannot be used: {_first_line(str(error))}"
