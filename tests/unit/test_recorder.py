@@ -551,6 +551,6 @@ def test_a_template_that_is_asked_for_is_hashed_at_each_call() -> None:
         template["text"] = "Say what {passages} says"
         build("two")
     spans = recorded.stages("assemble")
-    versions = [span["attributes"]["gen_ai.prompt.version"] for span in spans]
+    versions = [span["gen_ai.prompt.version"] for span in spans]
     assert versions == [content_hash("Answer from: {passages}"), content_hash(template["text"])]
-    assert {span["attributes"]["rag.prompt.version_source"] for span in spans} == {"template"}
+    assert {span["rag.prompt.version_source"] for span in spans} == {"template"}

@@ -86,9 +86,9 @@ select
         stage_rows.candidate_kept_chars
     ) as has_untrimmed,
     gold_kept_chars is not null and gold_kept_chars < ifNull(gold_chars, gold_kept_chars + 1) as is_trimmed,
-    arrayConcat(
-        wanted.known_chunk_ids,
-        arrayDistinct(
+    arrayDistinct(
+        arrayConcat(
+            wanted.known_chunk_ids,
             arrayFlatten(
                 groupArray(
                     arrayFilter((id, gold) -> gold and id != '', arrayMap(id -> ifNull(id, ''), stage_rows.chunk_ids), is_gold)

@@ -66,7 +66,7 @@ with
             ) as deciding,
             arraySort(groupUniqArrayArray(missing)) as all_missing,
             arraySort(groupArray((passage, bucket))) as passage_buckets,
-            count() as passages
+            countIf(passage > 0) as passages
         from ranked
         group by trace_id, request_id, label_id
     )
@@ -113,7 +113,7 @@ select
     competing.competing_chunk_ids as competing_chunk_ids,
     folded.deciding.38 as deciding_passage,
     folded.passages as passage_count,
-    grade = 'correct' and bucket not in ('passed', 'not_answerable') as right_without_gold,
+    ifNull(grade = 'correct', false) and bucket not in ('passed', 'not_answerable') as right_without_gold,
     ifNull(grade = 'abstained', false) as abstained,
     if(
         bucket in ('corpus_gap', 'retrieval_miss', 'context_problem')

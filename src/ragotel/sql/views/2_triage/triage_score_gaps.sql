@@ -100,7 +100,7 @@ select
     higher_is_better,
     top_k,
     gold_rank,
-    coalesce(gold_rank, probe_rank) as deep_rank,
+    probe_rank,
     round(oriented_scores[1] - oriented_scores[least(5, length(oriented_scores))], 9) as score_spread_top5,
     if(length(oriented_scores) < 2, null, round(oriented_scores[1] - oriented_scores[2], 9)) as score_gap_1_2,
     if(length(oriented_scores) < 3, null, round(oriented_scores[2] - oriented_scores[3], 9)) as score_gap_2_3,
@@ -113,7 +113,7 @@ select
     round(oriented_scores[k] - gold_score_below_k, 9) as gold_gap_below_k,
     (gold_gap_below_k > score_spread_top5)::Nullable(Bool) as gap_exceeds_spread,
     arrayMap(
-        (score, next) -> score - next,
+        (score, next) -> round(score - next, 9),
         arraySlice(oriented_scores, 1, k - 1),
         arraySlice(oriented_scores, 2, k - 1)
     ) as gaps,

@@ -91,19 +91,19 @@ select
     k,
     countIf(is_readable) as requests,
     countIf(not is_readable) as unreadable_requests,
-    avgIf(arrayAvg(rank -> rank <= k, ranks), is_readable) as recall,
-    avgIf(arrayExists(rank -> rank <= k, ranks), is_readable) as any_present,
-    avgIf(arrayAll(rank -> rank <= k, ranks), is_readable) as all_present,
-    avgIf(if(arrayMin(ranks) = 4294967295, 0, 1 / arrayMin(ranks)), is_readable) as mrr,
-    avgIf(
+    avgOrNullIf(arrayAvg(rank -> rank <= k, ranks), is_readable) as recall,
+    avgOrNullIf(arrayExists(rank -> rank <= k, ranks), is_readable) as any_present,
+    avgOrNullIf(arrayAll(rank -> rank <= k, ranks), is_readable) as all_present,
+    avgOrNullIf(if(arrayMin(ranks) = 4294967295, 0, 1 / arrayMin(ranks)), is_readable) as mrr,
+    avgOrNullIf(
         arraySum(rank -> if(rank <= k, 1 / log2(rank + 1), 0), ranks)
         / arraySum(place -> 1 / log2(place + 1), range(1, least(length(ranks), k) + 1)),
         is_readable
     ) as ndcg,
     countIf(is_readable and k_prompt is not null) as k_prompt_requests,
-    avgIf(arrayAvg(rank -> rank <= ifNull(k_prompt, 0), ranks), is_readable and k_prompt is not null) as recall_at_k_prompt,
-    avgIf(arrayAll(rank -> rank <= ifNull(k_prompt, 0), ranks), is_readable and k_prompt is not null) as all_present_at_k_prompt,
-    avgIf(k_prompt, is_readable and k_prompt is not null) as mean_k_prompt
+    avgOrNullIf(arrayAvg(rank -> rank <= ifNull(k_prompt, 0), ranks), is_readable and k_prompt is not null) as recall_at_k_prompt,
+    avgOrNullIf(arrayAll(rank -> rank <= ifNull(k_prompt, 0), ranks), is_readable and k_prompt is not null) as all_present_at_k_prompt,
+    avgOrNullIf(k_prompt, is_readable and k_prompt is not null) as mean_k_prompt
 from placed
 array join [1, 3, 5, 10, 20, 50, 100] as k
 group by day, service_name, run_id, arm, label_set, index_version, grain, stage, stage_name, k
