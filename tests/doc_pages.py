@@ -177,3 +177,12 @@ class Shell:
 def _escaped(line: str) -> str:
     """Escape what a pattern would obey, but nothing that `_LOOSE` looks for."""
     return re.sub(r"([\\^$*+?{}\[\]()|])", r"\\\1", line.strip())
+
+
+def snippets(page: str, text: str) -> str:
+    """The page's Python that belongs in no file, as one program."""
+    return "\n\n".join(
+        block.text
+        for block in blocks(page, text)
+        if block.language == "python" and not block.file_name and block.is_run
+    )
