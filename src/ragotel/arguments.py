@@ -6,6 +6,7 @@ Pipeline: decorators -> [arguments] -> recorder
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from operator import is_
 from typing import Any
 
@@ -154,7 +155,7 @@ def _sort_in(trace: Trace, value: Any, known: list[Candidates], unknown: list[An
         known.append(seen)
         return
     if type(value) not in _LISTS:
-        if not hasattr(type(value), "__ragotel__") and _may_hold_candidates(value):
+        if _may_hold_candidates(type(value)):  # type: ignore[arg-type]
             unknown.append(value)
         return
     # Fusion gets its legs as a list or dict of lists.
@@ -176,11 +177,15 @@ def _is_unchanged(seen: Candidates, value: Any) -> bool:
     return len(items) == len(value) and all(map(is_, items, value))
 
 
-def _may_hold_candidates(value: Any) -> bool:
-    kind = type(value)
-    return (
-        hasattr(kind, "__iter__") or hasattr(kind, "__getitem__") or hasattr(kind, "model_fields")
-    ) and not hasattr(kind, "__next__")
+@lru_cache(maxsize=256)
+def _may_hold_candidates(kind: type) -> bool:
+    """Tell containers from the services and settings that are passed along with them.
+
+    Asked once per class: a name that is not there takes half a microsecond to be missed.
+    """
+    if hasattr(kind, "__ragotel__") or hasattr(kind, "__next__"):
+        return False
+    return any(hasattr(kind, name) for name in ("__iter__", "__getitem__", "model_fields"))
 
 
 def _read_argument(spec: Spec, value: Any) -> Candidates | None:

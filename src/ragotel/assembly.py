@@ -48,7 +48,10 @@ def assemble(stage: Stage, book: ChunkBook, pace: Pace, query: str | None = None
         settle(found, book)
     entries = distinct(inputs)
     assembled = Assembled(len(entries))
-    assembled.texts = [found.texts[rank] for found, rank in entries]
+    if len(inputs) == 1 and len(entries) == len(inputs[0]):
+        assembled.texts = inputs[0].texts
+    else:
+        assembled.texts = [found.texts[rank] for found, rank in entries]
     if stage.sent is not None:
         _as_told(stage, assembled, entries, book, pace, query or "")
     elif stage.prompt is not None and any(assembled.texts):

@@ -5,7 +5,7 @@ Pipeline: recorder -> delivery's worker -> [encoding] -> OTLP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragotel import attributes as at
@@ -180,11 +180,11 @@ class Encoder:
         if stage.kind == RETRIEVE and isinstance(stage.query, str):
             self._put_text(made, at.RETRIEVAL_QUERY, stage.query)
         made.setdefault(at.CONTENT_MODE, self.privacy.mode)
-        inputs = stage.inputs or []
+        inputs, entered = stage.inputs or [], None
         for found in inputs:
             settle(found, self.chunks)
         if stage.inputs is not None:
-            made[at.IN_COUNT] = len(distinct_keys(inputs))
+            made[at.IN_COUNT] = len(entered := distinct_keys(inputs))
         output = stage.output
         if output is not None:
             settle(output, self.chunks, inputs)
@@ -195,7 +195,7 @@ class Encoder:
             if output.higher_is_better is not None:
                 made.setdefault(at.HIGHER_IS_BETTER, output.higher_is_better)
             self._put_chunks(stage, made, output, shas)
-        dropped = self._dropped(stage)
+        dropped = self._dropped(stage, entered)
         if dropped:
             made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
         if stage.kind == RERANK and output is not None and inputs:
@@ -248,17 +248,15 @@ class Encoder:
         if stage.first_chunk_ns:
             made[at.TIME_TO_FIRST_TOKEN] = (stage.first_chunk_ns - stage.start_ns) / 1e6
 
-    def _dropped(self, stage: Stage) -> list[Dropped]:
+    def _dropped(self, stage: Stage, entered: Sequence[str | None] | None = None) -> list[Dropped]:
         """Name what went in and not out; what the service said itself comes first."""
         inferred: list[Dropped] = []
         if stage.kind in RANKINGS and stage.output is not None and stage.inputs:
             reason = _INFERRED.get(stage.kind) or stage.spec.options.get("reason") or "other"
-            kept = set(stage.output.keys or ())
-            inferred = [
-                (key, str(reason), True)
-                for key in distinct_keys(stage.inputs)
-                if key is not None and key not in kept
-            ]
+            keys = distinct_keys(stage.inputs) if entered is None else entered
+            gone = dict.fromkeys(keys).keys() - {None, *(stage.output.keys or ())}
+            if gone:
+                inferred = [(key, str(reason), True) for key in keys if key in gone]
         return _told_first(stage, inferred)
 
 

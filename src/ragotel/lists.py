@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from operator import eq
 from typing import Any, TypeAlias
 
@@ -21,8 +22,8 @@ from ragotel.text import repair
 
 Dropped: TypeAlias = "tuple[str | None, str, bool]"
 """Id, reason, and whether that was inferred."""
-_USUAL = '{"id":"%s","score":%.9g},'
-_USUAL_WITH_SHA = '{"id":"%s","score":%.9g,"sha":"%s"},'
+_USUAL = '{"id":"%s","score":%.9g'
+_USUAL_WITH_SHA = _USUAL + ',"sha":"%s"'
 
 
 def dump(value: Any) -> str:
@@ -102,9 +103,9 @@ def list_json(found: Candidates, shas: Sequence[str | None] | None, limit: int) 
     if len(keys) > limit:
         keys, scores = keys[:limit], scores[:limit]
     is_usual = not found.extras and not found.states and (shas is None or None not in shas)
-    if is_usual and is_plain(keys) and _is_single(scores):
+    if is_usual and is_plain(keys) and is_single(scores):
         columns = (keys, scores) if shas is None else (keys, scores, shas)
-        return _fill(_USUAL if shas is None else _USUAL_WITH_SHA, *columns)
+        return fill(_USUAL if shas is None else _USUAL_WITH_SHA, *columns)
     rows = [head_json(found, rank) for rank in range(len(keys))]
     if shas is not None:
         rows = [
@@ -116,8 +117,8 @@ def list_json(found: Candidates, shas: Sequence[str | None] | None, limit: int) 
     return close_rows(rows)
 
 
-def _fill(row: str, *columns: Sequence[Any]) -> str:
-    """Write one object per rank with a single call: it is what most of the encoder's time goes to.
+def fill(row: str, *columns: Sequence[Any]) -> str:
+    """Write one object per rank, each as *row* says, with a single call: the encoder's main work.
 
     The score follows the id at once: where a later list has the same id, gzip finds both together.
     """
@@ -125,7 +126,7 @@ def _fill(row: str, *columns: Sequence[Any]) -> str:
     flat: list[Any] = [None] * (count * width)
     for place, column in enumerate(columns):
         flat[place::width] = column
-    return f"[{(row * count % tuple(flat))[:-1]}]"
+    return f"[{((row + '},') * count % tuple(flat))[:-1]}]"
 
 
 def close_rows(rows: Sequence[str]) -> str:
@@ -138,7 +139,13 @@ def head_json(found: Candidates, rank: int) -> str:
     key, score = (found.keys or [])[rank], scores_of(found)[rank]
     state = found.states.get(rank)
     mark = "" if state is None else f',"score_state":"{state}"'
-    return f'{{"id":{"null" if key is None else dump(key)},"score":{_number(score)}{mark}'
+    return f'{{"id":{_quoted(key)},"score":{_number(score)}{mark}'
+
+
+def _quoted(key: str | None) -> str:
+    if key is None:
+        return "null"
+    return f'"{key}"' if is_plain((key,)) else dump(key)
 
 
 def is_plain(keys: Sequence[str | None]) -> bool:
@@ -150,7 +157,7 @@ def is_plain(keys: Sequence[str | None]) -> bool:
     return joined.isprintable() and '"' not in joined and "\\" not in joined
 
 
-def _is_single(scores: Column) -> bool:
+def is_single(scores: Column) -> bool:
     """Tell scores of single precision, as most models and indexes reckon in.
 
     Nine digits tell any two such numbers apart, where the same number as a double has seventeen.
@@ -169,12 +176,12 @@ def _number(score: float | None) -> str:
 
 def dropped_json(dropped: Sequence[Dropped]) -> str:
     """Write what a stage let go, with reasons."""
-    keys = [key for key, _, _ in dropped]
-    if set(dropped_as := [entry[1:] for entry in dropped]) == {dropped_as[0]} and is_plain(keys):
-        return _fill('{"id":"%s"' + _reason_json(*dropped_as[0]).replace("%", "%%") + "},", keys)
+    keys, reasons, marks = zip(*dropped, strict=True)
+    if len(set(reasons)) == 1 == len(set(marks)) and is_plain(keys):
+        return fill('{"id":"%s"' + _reason_json(reasons[0], marks[0]).replace("%", "%%"), keys)
     return close_rows(
         [
-            f'{{"id":{"null" if key is None else dump(key)}{_reason_json(reason, inferred)}'
+            f'{{"id":{_quoted(key)}{_reason_json(reason, inferred)}'
             for key, reason, inferred in dropped
         ]
     )
@@ -259,7 +266,7 @@ def distinct(lists: Sequence[Candidates]) -> list[tuple[Candidates, int]]:
     if len(lists) == 1:
         keys = lists[0].keys or []
         if len(set(keys)) == len(keys):
-            return [(lists[0], rank) for rank in range(len(keys))]
+            return list(zip(repeat(lists[0]), range(len(keys)), strict=False))
     found: dict[Any, tuple[Candidates, int]] = {}
     for candidates in lists:
         for rank, key in enumerate(candidates.keys or ()):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-_SLICE_NS = 200_000
+_SLICE_NS = 300_000
 # 0 would take the interpreter's lock back before another thread can wake up to it.
 _STEP_ASIDE_S = 1e-5
 
@@ -17,7 +17,7 @@ _since_ns = 0
 
 
 class Pace:
-    """Call `step` between pieces of work; it gives the interpreter away every 0.2 ms.
+    """Call `step` between pieces of work; it gives the interpreter away every 0.3 ms.
 
     All paces of a process share one clock, as one thread does all the work.
     """

@@ -40,6 +40,12 @@ class Page:
             self.free = [part for both in cut for part in both if part[0] < part[1]]
         self._rest = None
 
+    def claim_up_to(self, end: int, free: list[tuple[int, int]]) -> None:
+        """Claim all up to *end* but for the *free* parts, before anything else is claimed."""
+        parts = [*free, (end, len(self.text))]
+        self.free = [part for part in parts if part[0] < part[1]]
+        self._rest = None
+
     @property
     def rest(self) -> str:
         """Join what no candidate explains: it tells quickly what is not there at all."""

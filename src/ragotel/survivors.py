@@ -153,18 +153,22 @@ def _claim_in_order(
     page: Page, texts: list[str], ranks: Sequence[int], found: dict[int, Survivor], pace: Pace
 ) -> int:
     """Claim the first texts while each stands right behind the one before; give their number."""
-    hint = 0
+    hint = number = 0
+    free: list[tuple[int, int]] = []
     for number, rank in enumerate(ranks):
         if not number & 7:
             pace.step()
         texts[rank] = text = texts[rank].strip()
         survivor = _find_next(page, rank, text, hint)
         if survivor is None:
-            return number
+            break
         found[rank] = survivor
-        page.claim(survivor.start, survivor.end)
+        free.append((hint, survivor.start))
         hint = survivor.end
-    return len(ranks)
+    else:
+        number = len(ranks)
+    page.claim_up_to(hint, free)
+    return number
 
 
 def _sort_head(page: Page, rank: int, text: str, probe: Probe, rest: str, left: _Left) -> None:

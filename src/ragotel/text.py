@@ -24,6 +24,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def repair(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 encoder accepts, by U+FFFD; others stay as is."""
+    if text.isascii():
+        return text
     try:
         # Far faster than a search, and nearly every text passes.
         text.encode()

@@ -25,6 +25,8 @@ class ByteQueue:
         self.settled = 0
         """Requests ever released; they leave in the order in which they came."""
         self._waiting: deque[Pending] = deque()
+        self._awaited: list[int] = []
+        """Numbers that threads wait for: nobody is woken before theirs is reached."""
         # Re-entrant: a generator closed by the garbage collector may submit inside of any call.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -68,9 +70,14 @@ class ByteQueue:
         with self._changed:
             self.used_bytes -= size_bytes
             self.settled += 1
-            self._changed.notify_all()
+            if self._awaited and self.settled >= min(self._awaited):
+                self._changed.notify_all()
 
     def wait_settled(self, count: int, timeout_s: float) -> bool:
         """Wait until *count* requests have ever been released; False when the time ran out."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.settled >= count, timeout_s)
+            self._awaited.append(count)
+            try:
+                return self._changed.wait_for(lambda: self.settled >= count, timeout_s)
+            finally:
+                self._awaited.remove(count)
