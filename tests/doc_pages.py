@@ -19,6 +19,7 @@ from served import Served, start_server
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"\b[Ss]ave (?:this service |this |it )?as `([\w./-]+)`")
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+_STOPPED = "<!-- the server is stopped here -->"
 _ID = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b")
 _LOOSE = re.compile(
     r"(?P<any>…)|(?P<id>\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b)"
@@ -39,6 +40,7 @@ class Block:
     text: str
     file_name: str
     is_run: bool
+    ends_server: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def blocks(page: str, text: str) -> Iterator[Block]:
             text=found["text"],
             file_name=name[1] if name else "",
             is_run=not _NOT_RUN.search(before),
+            ends_server=_STOPPED in before,
         )
 
 
@@ -102,6 +105,8 @@ class Shell:
 
     def run(self, block: Block) -> None:
         """Write the block's file, or run its commands and compare what they print."""
+        if block.ends_server:
+            self.stop()
         if block.file_name:
             (self.folder / block.file_name).write_text(block.text, "utf-8")
         elif block.language == "console" and block.is_run:
