@@ -19,7 +19,7 @@ from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
 from ragotel.survivors import Survivor, find_survivors
-from ragotel.text import content_hash, repair
+from ragotel.text import content_hash, utf8
 
 CHARS_PER_TOKEN = 4
 _NUMBERS = re.compile(r"\d+")
@@ -183,7 +183,7 @@ def describe_prompt(stage: Stage, assembled: Assembled, query: str | None) -> At
     made: Attributes = {}
     if prompt is None:
         return made
-    made[at.PROMPT_SHA256] = hashlib.sha256(_utf8(prompt)).hexdigest()
+    made[at.PROMPT_SHA256] = hashlib.sha256(utf8(prompt)).hexdigest()
     made[at.PROMPT_CHARS] = len(prompt)
     _count_prompt(stage, prompt, made)
     _version(stage, prompt, assembled, query, made)
@@ -256,10 +256,3 @@ def _without_heading(head: str) -> str:
     """Drop the line that introduces the first passage: it names a source, not the template."""
     lines = head.rstrip().split("\n")
     return "\n".join(lines[:-1]) if len(lines) > 1 else head
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return repair(text).encode()

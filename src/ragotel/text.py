@@ -22,16 +22,31 @@ _IGNORABLE = re.compile(
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+_LONG_CHARS = 4096
+_last: tuple[str, bytes] = ("", b"")
+"""The last long text that passed, with its UTF-8: a prompt is hashed, looked at and sent."""
+
+
 def repair(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 encoder accepts, by U+FFFD; others stay as is."""
-    if text.isascii():
+    global _last
+    if text.isascii() or _last[0] is text:
         return text
     try:
         # Far faster than a search, and nearly every text passes.
-        text.encode()
+        raw = text.encode()
     except UnicodeEncodeError:
         return _SURROGATES.sub("\ufffd", text)
+    if len(text) >= _LONG_CHARS:
+        _last = text, raw
     return text
+
+
+def utf8(text: str) -> bytes:
+    """Encode *text*; lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
+    whole = repair(text)
+    last, raw = _last
+    return raw if last is whole else whole.encode()
 
 
 def normalise(text: str) -> str:

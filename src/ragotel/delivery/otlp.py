@@ -13,7 +13,7 @@ from functools import lru_cache
 from struct import Struct
 
 from ragotel.model import AttributeValue, SpanData
-from ragotel.text import repair
+from ragotel.text import utf8
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
@@ -46,14 +46,6 @@ def varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
-
-
-def utf8(text: str) -> bytes:
-    """Encode *text*; lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return repair(text).encode()
 
 
 @lru_cache(maxsize=1024)
