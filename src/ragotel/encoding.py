@@ -226,9 +226,6 @@ class Encoder:
         query = asked if isinstance(asked, str) else None
         assembled = assemble(stage, self.chunks, Pace(), query)
         made.update(describe_prompt(stage, assembled, query))
-        if stage.prompt is not None:
-            self._put_text(made, at.PROMPT_TEXT, stage.prompt)
-        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
         if inputs:
             made[at.IN_COUNT] = assembled.in_count
         if assembled.rows is not None:
@@ -239,6 +236,10 @@ class Encoder:
             made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
         for found in inputs:
             self._put_chunks_once(stage, made, found)
+        if stage.prompt is not None:
+            # Last: the ids then stand near those of the lists before, which is what gzip looks for.
+            self._put_text(made, at.PROMPT_TEXT, stage.prompt)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
 
     def _put_chunks_once(self, stage: Stage, made: Attributes, found: Candidates) -> None:
         if at.CHUNKS not in made:
