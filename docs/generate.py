@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import tempfile
 from collections.abc import Iterator
@@ -66,9 +67,9 @@ def attributes_page() -> str:
         "of 128 attributes, and array attributes are stored differently by different collectors.",
         "",
         "A candidate in a list is an object: `id`, `score` (null where there is none; "
-        "`score_state` says `nan` or `inf` where it was no finite number), `sha` (of its "
-        "normalised text), `tokens`, `chars`, `kept_chars`, `doc_id`, `doc_version`, "
-        "`superseded`, `leg`, `rank`.",
+        "`score_state` says `nan`, `inf` or `invalid` where it was no finite number), `sha` (of "
+        "its normalised text, told once per request and id), `tokens`, `chars`, `kept_chars`, "
+        "`doc_id`, `doc_version`, `superseded`, `leg`, `rank`.",
         "What is not known is left out.",
     ]
     for title, rows in _attribute_groups():
@@ -92,7 +93,7 @@ def _attribute_groups() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 
 def _constants(source: str) -> Iterator[tuple[int, str, str, str]]:
     body = ast.parse(source).body
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in itertools.pairwise(body):
         if not (isinstance(statement, ast.Assign) and isinstance(following, ast.Expr)):
             continue
         (target,) = statement.targets

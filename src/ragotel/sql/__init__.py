@@ -1,0 +1,1 @@
+"""SQL: the schema as files that run as they stand; `ragotel.store.catalog` reads them."""
