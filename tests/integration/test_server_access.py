@@ -7,7 +7,9 @@ import http.client
 import subprocess
 import sys
 import urllib.parse
+import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import clickhouse_connect
 import grpc
@@ -145,11 +147,67 @@ def test_pages_in_a_browser_cannot_ask(shared_server: Served, headers: dict[str,
         "select * from /* a */ remote('127.0.0.1', system.one)",
         "create table x (a Int8) engine = File(CSV, '/tmp/x')",
         "create table x (a Int8) engine URL('http://127.0.0.1:1/')",
+        "create table x (a String) engine = FileLog('/etc', 'LineAsString')",
+        "create table x (a Int8) engine = EmbeddedRocksDB(0, '/tmp/x') primary key a",
+        "create database x engine = Filesystem('/etc')",
+        "select * from filesystem('/etc')",
+        "select * from `fi\\x6ce`('/etc/passwd', 'LineAsString')",
+        "create table x (a Int8) engine = `Fi\\x6ce`(CSV, '/tmp/x')",
+        "attach table x from '/tmp/x/' (a Int8) engine = Log",
+        "system shutdown",
+        "SYSTEM /* a */ KILL",
+        "drop database system",
+        "detach database if exists `system`",
     ],
 )
 def test_statements_stay_within_the_store(shared_server: Served, query: str) -> None:
     """No file of this machine and no other host can be read or written through the interface."""
     assert ask(shared_server, "/", "POST", query) == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from default.`{file}`",
+        "select * from `{file}`",
+        "select * from '{file}'",
+        "select * from loop('default', '{file}')",
+        "describe default.`{file}`",
+    ],
+)
+def test_no_file_is_a_table(shared_server: Served, tmp_path: Path, query: str) -> None:
+    """The embedded engine shows every file as a table of `default`; the server does not."""
+    file = tmp_path / "secret.csv"
+    file.write_text("top,secret\n")
+    given = query.format(file=file)
+    assert ask(shared_server, "/?database=default", "POST", given) == 404
+
+
+def test_a_query_id_cannot_add_a_header(shared_server: Served) -> None:
+    """Line ends in what the client names are no line ends in the answer."""
+    url = f"{shared_server.url}/?query=select+1&query_id=a%0d%0aX-Added:%20y%00"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert answer.read() == b"1\n"
+        assert answer.headers["X-Added"] is None
+        assert answer.headers["X-ClickHouse-Query-Id"] == "a??X-Added: y?"
+
+
+@pytest.mark.parametrize("is_served_before", [False, True])
+def test_what_clients_keep_in_default_stays(tmp_path: Path, *, is_served_before: bool) -> None:
+    """Tables there survive the server's starts, also those that were made without it."""
+    folder = tmp_path / "store"
+    made = "create table default.kept engine = MergeTree order by a as select 7 as a"
+    if is_served_before:
+        served = start_server(folder)
+        served.command(made)
+        served.kill()
+    else:
+        code = f"from ragotel.store import open_store; open_store({f'chdb://{folder}'!r}).command({made!r})"
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    served = start_server(folder)
+    rows = served.sql("select a from default.kept")
+    served.kill()
+    assert rows == [{"a": 7}]
 
 
 def test_a_get_changes_nothing(shared_server: Served) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Sta
 MAX_STATEMENT_BYTES = 64 << 20
 """Of a statement that is not an INSERT with a named format; those may have any length."""
 _HEAD_BYTES = 1 << 16
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 # The engine gives these block by block; the others have a frame and come as one text.
 _STREAMED = {
     "Native",
@@ -219,7 +221,9 @@ class QueryJob:
 
     def _send_start(self, status: int, headers: dict[str, str]) -> None:
         self._is_started = True
-        pairs = [(key.lower().encode(), value.encode()) for key, value in headers.items()]
+        # A line's end in what the client itself named, such as query_id, would end the header.
+        clean = {key: _CONTROL.sub("?", value) for key, value in headers.items()}
+        pairs = [(key.lower().encode(), value.encode()) for key, value in clean.items()]
         self._exchange.send({"type": "http.response.start", "status": status, "headers": pairs})
 
     def _send_body(self, body: bytes, *, more: bool = True) -> None:

@@ -28,7 +28,7 @@ from ragotel.server.otlp_http import otlp_app
 from ragotel.server.receiver import Receiver
 from ragotel.server.writer import Writer
 from ragotel.store import Store, migrate, open_store, parse_dsn
-from ragotel.store.handles import Engine
+from ragotel.store.handles import Engine, quoted
 from ragotel.store.open import SERVE_FILE
 
 DRAIN_S = 10
@@ -78,9 +78,40 @@ def serve(options: ServeOptions, on_ready: Callable[[Addresses], None]) -> None:
         contextlib.closing(_listen(options.host, options.http_port)) as http_socket,
         open_store(options.dsn, follow_server=False) as store,
     ):
+        shut_default(store)
         migrate(store)
         make_durable(store)
         asyncio.run(_serve(options, store, otlp_socket, http_socket, on_ready))
+
+
+def shut_default(store: Store) -> None:
+    """Replace the engine's database `default`, in which every file of this machine is a table.
+
+    What clients have left in it is kept. It must be done before anything is read from it.
+
+    Raises:
+        ConfigurationError: The store's own database is `default`.
+    """
+    if store.database == "default":
+        raise ConfigurationError(
+            "`ragotel serve` keeps nothing in the database 'default', as the engine shows files "
+            "there; name another in the store, or leave ?database= out."
+        )
+    facts = "select engine from system.databases where name = 'default'"
+    if [row[0] for row in store.query(facts).result_rows] not in ([], ["Overlay"]):
+        return
+    store.command("detach database if exists default")
+    store.command(_default_anew(Path(store.dsn.path) / "metadata"))
+
+
+def _default_anew(metadata: Path) -> str:
+    """The statement that brings `default` back as a plain database, with what it holds."""
+    if (metadata / "default.sql").exists():
+        return "attach database default"
+    held = metadata / "default"
+    if held.is_symlink():
+        return f"attach database default uuid {quoted(held.readlink().name)} engine = Atomic"
+    return "create database default engine = Atomic"
 
 
 def make_durable(store: Store) -> None:
