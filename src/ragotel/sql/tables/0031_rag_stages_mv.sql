@@ -3,7 +3,8 @@
 -- reads:   otel_traces
 -- A list that cannot be parsed is 'malformed', one shorter than its count 'truncated': never 'empty'.
 -- JSONExtract of the whole list at once is fast but may skip elements that are no objects; where its length
--- differs from the list's, each element is read alone, so that ranks stay true.
+-- differs from the list's, each element is read alone, so that ranks stay true. An id that is a content hash
+-- is the candidate's hash too.
 create materialized view if not exists rag_stages_mv to rag_stages as
 with
     SpanAttributes as attributes,
@@ -83,7 +84,11 @@ select
         e -> if(
             match(ifNull(e.sha, ''), '^(sha256:)?[0-9a-fA-F]{16,64}$'),
             concat('sha256:', lower(substring(replaceOne(e.sha, 'sha256:', ''), 1, 16))),
-            ifNull(e.sha, '')
+            if(
+                ifNull(e.sha, '') = '' and match(ifNull(e.id, ''), '^sha256:[0-9a-f]{16}$'),
+                ifNull(e.id, ''),
+                ifNull(e.sha, '')
+            )
         ),
         elements
     ) as candidate_shas,
