@@ -1,4 +1,4 @@
-"""A decorated FastAPI service: dependency injection, streaming after the handler, clients that hang up."""
+"""A decorated FastAPI service: injection, streams that outlive the handler, clients that hang up."""
 
 from __future__ import annotations
 

@@ -170,13 +170,11 @@ class Store:
 
     @functools.cache  # noqa: B019
     def surely(self, index: str, version: str) -> dict[str, str]:
-        """Chunk id to sha as the version's rows say, else its parent's; a half load says nothing."""
+        """Chunk id to sha as the version's rows say, else its parent's; half loads say nothing."""
         manifest = self.manifests.get((index, version))
-        if manifest is None:
+        if manifest is None or not manifest.is_whole:
             return {}
         known = self.surely(index, manifest.parent) if manifest.parent else {}
-        if not manifest.is_whole:
-            return {}
         return known | {row.chunk_id: "" if row.deleted else row.sha for row in manifest.rows}
 
     def document(self, id: str | None, indexes: set[str]) -> str:
