@@ -129,7 +129,13 @@ def test_without_a_token_nobody_listens_beyond_this_machine() -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "https://elsewhere.example"}, {"Host": "rebound.example:8123"}, {"Origin": "null"}],
+    [
+        {"Origin": "https://elsewhere.example"},
+        {"Host": "rebound.example:8123"},
+        {"Origin": "null"},
+        {"Origin": "http://[::1"},
+        {"Host": "[::1"},
+    ],
 )
 def test_pages_in_a_browser_cannot_ask(shared_server: Served, headers: dict[str, str]) -> None:
     """Neither another site's page nor one that has rebound its name to this machine."""
@@ -208,6 +214,17 @@ def test_what_clients_keep_in_default_stays(tmp_path: Path, *, is_served_before:
     rows = served.sql("select a from default.kept")
     served.kill()
     assert rows == [{"a": 7}]
+
+
+def test_a_store_is_served_again_and_again(tmp_path: Path) -> None:
+    """Killed or stopped, whether `default` holds anything: the next start serves all of it."""
+    for count, end in enumerate(("kill", "stop", "kill", "stop")):
+        served = start_server(tmp_path / "store")
+        if count == 2:
+            served.command("create table default.kept engine=MergeTree order by a as select 1 as a")
+        found = served.sql("select count() as n from system.tables where database = 'default'")
+        assert found == [{"n": int(count >= 2)}]
+        getattr(served, end)()
 
 
 def test_a_get_changes_nothing(shared_server: Served) -> None:

@@ -118,3 +118,19 @@ def test_a_store_that_is_not_there_is_no_answer(capsys: Any) -> None:
         "ragotel: There is no store at /nowhere/store; "
         "`ragotel init --store chdb:///nowhere/store` makes one.\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["show", "\udcff"], "The argument '\\udcff' is not UTF-8."),
+        (
+            ["triage", "--store", "http://[::1"],
+            "The store 'http://[::1' is no URL: Invalid IPv6 URL.",
+        ),
+    ],
+)
+def test_odd_arguments_are_wrong_use(capsys: Any, arguments: list[str], line: str) -> None:
+    """Bytes that are no text, half an address: one line, exit code 2."""
+    assert run(arguments) == 2
+    assert capsys.readouterr().err == f"ragotel: {line}\n"

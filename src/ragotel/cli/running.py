@@ -5,6 +5,7 @@ Pipeline: views -> triage -> [cli]. The commands themselves stand in commands.py
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,10 @@ def run_group(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # The driver of the store logs what it raises as well; one fault is one line.
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
     try:
+        _check_text(arguments)
         code = _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -63,6 +67,14 @@ def _invoke(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as request:
         return request.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"The argument {argument!r} is not UTF-8.") from error
 
 
 def _usage(error: click.ClickException) -> str:

@@ -58,9 +58,13 @@ class Access:
         statements to the server, by itself or under a host name that it has rebound.
         """
         origin, host = headers.get("origin", ""), headers.get("host", "")
-        if origin and urlsplit(origin).netloc != host:
+        try:
+            origin_host, name = urlsplit(origin).netloc, urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return f"the host name {host!r} or the origin {origin!r} is none"
+        if origin and origin_host != host:
             return f"pages of {origin} may not ask this server"
-        if not self._token and host and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        if not self._token and host and not is_loopback(name):
             return f"this server does not answer for the host name {host!r}"
         return ""
 

@@ -106,8 +106,8 @@ def shut_default(store: Store) -> None:
 
 def _default_anew(metadata: Path) -> str:
     """The statement that brings `default` back as a plain database, with what it holds."""
-    if (metadata / "default.sql").exists():
-        return "attach database default"
+    # The engine goes by the link alone; what an earlier start has described may not be that.
+    (metadata / "default.sql").unlink(missing_ok=True)
     held = metadata / "default"
     if held.is_symlink():
         return f"attach database default uuid {quoted(held.readlink().name)} engine = Atomic"

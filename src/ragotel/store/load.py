@@ -91,7 +91,7 @@ def load_files(
         StoreError: The store takes no rows any more.
     """
     for path in paths:
-        if path != "-" and not os.access(path, os.R_OK):
+        if path != "-" and (not os.access(path, os.R_OK) or os.path.isdir(path)):
             raise InputError(f"There is no file {path!r} that can be read.")
     report, loaded = LoadReport(), _Group(store)
     for path in paths:

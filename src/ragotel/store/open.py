@@ -57,7 +57,10 @@ def parse_dsn(text: str | None = None) -> Dsn:
         ConfigurationError: It is neither `chdb:///path` nor `http(s)://…`.
     """
     text = text or default_dsn()
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise ConfigurationError(f"The store {_masked(text)!r} is no URL: {error}.") from error
     if parts.scheme == "chdb":
         if parts.netloc or not parts.path.strip("/"):
             raise ConfigurationError(
