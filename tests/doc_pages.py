@@ -116,7 +116,7 @@ class Shell:
     def _run_step(self, block: Block, step: Step) -> None:
         where = f"{block.page}, line {block.line}: $ {step.command}"
         if step.command == "ragotel serve":
-            self.compare(where, step.shown, self._serve())
+            self.compare(where, step.shown, self.serve())
         elif not step.command.startswith(_COVERED):
             command = _ID.sub(lambda found: self.ids.get(found[0], found[0]), step.command)
             done = subprocess.run(
@@ -133,7 +133,8 @@ class Shell:
             assert (done.returncode != 0) == is_refusal, f"{where}\n{done.stdout}"
             self.compare(where, step.shown, done.stdout)
 
-    def _serve(self) -> str:
+    def serve(self) -> str:
+        """Start `ragotel serve` on free ports, unless it runs; what it printed."""
         if self.server is None:
             program = self.environment.folder / "bin" / "python"
             self.server = start_server(

@@ -59,6 +59,7 @@ def test_the_readme_leads_to_the_first_verdict(reader: Shell) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_prints_what_the_page_shows(reader: Shell, page: str) -> None:
     """Who has followed the README can follow any other page."""
+    reader.serve()
     _follow(reader, page)
 
 
