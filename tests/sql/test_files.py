@@ -1,0 +1,96 @@
+"""The .sql files: true heads, one statement each, and applying them again is harmless."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ragotel.store import Store, catalog, migrate
+from ragotel.store.catalog import SqlFile
+
+FILES = [*catalog.functions(), *catalog.tables(), *catalog.views()]
+HEAD = ("-- answers: ", "-- grain:   ", "-- reads:   ")
+
+
+FIRST_STEP = {"0001_migrations": "rag_migrations"}
+"""The one file that is not called like what it makes."""
+
+
+def name_of(file: SqlFile) -> str:
+    return FIRST_STEP.get(file.name) or re.sub(r"^\d{4}_", "", file.name)
+
+
+OBJECTS = {name_of(file) for file in FILES}
+
+
+def parsed(store: Store, file: SqlFile) -> list[str]:
+    """The statement as the engine reads it; two statements in one file are an error of syntax."""
+    text: bytes = store.client.raw_query(f"explain ast {file.text}", fmt="TSVRaw")
+    return text.decode().splitlines()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_is_one_statement_with_a_true_head(store: Store, file: SqlFile) -> None:
+    """Three lines say what it answers, its grain and what it reads, and that is what it reads."""
+    lines = file.text.splitlines()
+    assert [line[: len(start)] for line, start in zip(lines, HEAD, strict=False)] == list(HEAD)
+    tree = parsed(store, file)
+    made = re.match(r"Create(?:SQLFunction)?Query (\S+)", tree[0])
+    assert made is not None
+    found = {m.group(1) for line in tree if (m := re.search(r"TableIdentifier (\S+)", line))}
+    stated = set(file.head["reads"].split(", ")) - {"nothing"}
+    assert stated <= OBJECTS
+    assert (made.group(1), found & OBJECTS) == (name_of(file), stated)
+
+
+def test_no_step_inside_a_view_bears_a_table_s_name() -> None:
+    """A common table expression called like a table would hide what the statement reads."""
+    steps = {
+        (file.name, step)
+        for file in catalog.views()
+        for step in re.findall(r"^\s+(\w+) as \($", file.text, re.MULTILINE)
+    }
+    assert {(view, step) for view, step in steps if step in OBJECTS} == set()
+
+
+def schema(store: Store) -> list[Any]:
+    columns = "table, name, type"
+    return list(
+        store.query(
+            f"select {columns} from system.columns where database = currentDatabase() "
+            "order by table, position"
+        ).result_rows
+    )
+
+
+def test_migrating_twice_changes_nothing(store: Store) -> None:
+    """The second time no step is new, every step stands once, every column is as it was."""
+    before = schema(store)
+    assert migrate(store) == []
+    assert schema(store) == before
+    steps = store.query("select name from rag_migrations final order by name").result_rows
+    assert [row[0] for row in steps] == [file.name for file in catalog.tables()]
+
+
+def test_all_times_are_typed_as_utc(store: Store) -> None:
+    """No column of a table or view takes the server's zone: each names UTC."""
+    times = [(table, name, kind) for table, name, kind in schema(store) if "DateTime" in kind]
+    assert len(times) > 40
+    assert [entry for entry in times if not is_utc(entry[2])] == []
+
+
+def is_utc(kind: str) -> bool:
+    """Whether every time inside of the type *kind* names UTC; arrays and tuples hold several."""
+    return len(re.findall("DateTime", kind)) == len(
+        re.findall(r"DateTime(?:64)?\([^)]*'UTC'\)", kind)
+    )
+
+
+def test_a_time_without_utc_is_noticed() -> None:
+    """The check above tells the types apart."""
+    assert is_utc("Array(Tuple(DateTime64(9, 'UTC'), DateTime('UTC')))")
+    for kind in ("DateTime", "DateTime64(9)", "DateTime64(9, 'Asia/Seoul')"):
+        assert not is_utc(kind)
+        assert not is_utc(f"Tuple(DateTime('UTC'), {kind})")
