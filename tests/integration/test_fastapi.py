@@ -1,4 +1,4 @@
-"""A decorated FastAPI service: injection, streams that outlive the handler, clients that hang up."""
+"""A decorated FastAPI service: injection, streams that outlive the handler, clients that leave."""
 
 from __future__ import annotations
 
