@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from sqlglot.tokens import Tokenizer, TokenType
 
 from ragotel.store import Store, catalog, migrate
 from ragotel.store.catalog import SqlFile
@@ -25,8 +26,15 @@ def name_of(file: SqlFile) -> str:
 OBJECTS = {name_of(file) for file in FILES}
 
 
+def statement_count(text: str) -> int:
+    """Statements in *text*; the engine itself would run one after the other without a word."""
+    tokens = Tokenizer(dialect="clickhouse").tokenize(text)
+    ends = [token.token_type == TokenType.SEMICOLON for token in tokens]
+    return 1 + sum(ends[:-1])
+
+
 def parsed(store: Store, file: SqlFile) -> list[str]:
-    """The statement as the engine reads it; two statements in one file are an error of syntax."""
+    """The statement as the engine reads it."""
     text: bytes = store.client.raw_query(f"explain ast {file.text}", fmt="TSVRaw")
     return text.decode().splitlines()
 
@@ -36,6 +44,7 @@ def test_a_file_is_one_statement_with_a_true_head(store: Store, file: SqlFile) -
     """Three lines say what it answers, its grain and what it reads, and that is what it reads."""
     lines = file.text.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, HEAD, strict=False)] == list(HEAD)
+    assert statement_count(file.text) == 1
     tree = parsed(store, file)
     made = re.match(r"Create(?:SQLFunction)?Query (\S+)", tree[0])
     assert made is not None
@@ -43,6 +52,12 @@ def test_a_file_is_one_statement_with_a_true_head(store: Store, file: SqlFile) -
     stated = set(file.head["reads"].split(", ")) - {"nothing"}
     assert stated <= OBJECTS
     assert (made.group(1), found & OBJECTS) == (name_of(file), stated)
+
+
+def test_a_second_statement_is_noticed() -> None:
+    """A semicolon counts between statements, not in a text, in a comment or at the end."""
+    assert statement_count("select ';' -- one; only\n;") == 1
+    assert statement_count("select 1;\nselect 2") == 2
 
 
 def test_no_step_inside_a_view_bears_a_table_s_name() -> None:
