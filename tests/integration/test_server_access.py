@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import socket
 import subprocess
 import sys
 import urllib.parse
@@ -232,3 +233,20 @@ def test_a_get_changes_nothing(shared_server: Served) -> None:
     for query in ("create table g (a Int8) engine=Memory", "drop table otel_traces", "set a = 1"):
         assert ask(shared_server, "/?query=" + urllib.parse.quote(query)) == 500
     assert shared_server.sql("select count() as n from otel_traces")[0]["n"] is not None
+
+
+def test_unfinished_bodies_hold_no_statement_up(shared_server: Served) -> None:
+    """Forty clients that leave an insert's body unfinished do not keep others from an answer."""
+    port = urllib.parse.urlsplit(shared_server.url).port
+    head = (
+        "POST /?query=insert+into+rag_labels+format+JSONEachRow HTTP/1.1\r\n"
+        f"Host: 127.0.0.1:{port}\r\nContent-Length: 100000\r\n\r\n{{"
+    ).encode()
+    waiting = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    try:
+        for connection in waiting:
+            connection.sendall(head)
+        assert shared_server.sql("select 1 as one") == [{"one": 1}]
+    finally:
+        for connection in waiting:
+            connection.close()

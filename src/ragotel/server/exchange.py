@@ -10,13 +10,18 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
+
+from starlette.responses import PlainTextResponse
 
 Message = dict[str, Any]
 ABORT = "ragotel.abort"
 """Type of the message after which an answer ends without its proper end."""
 _DEPTH = 4
 _CANCEL_EVERY_S = 0.2
+BODY_IDLE_S = 30.0
+"""So long a client may leave its body unfinished without sending a piece."""
 _END = b""
 
 
@@ -34,6 +39,7 @@ class Exchange:
         self._loop = asyncio.get_running_loop()
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue(_DEPTH)
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(_DEPTH)
+        self._is_ready = asyncio.Event()
         self._gone = threading.Event()
         self._ended = threading.Event()
         self.on_disconnect: Callable[[], None] | None = None
@@ -45,7 +51,11 @@ class Exchange:
     def chunks(self) -> Iterator[bytes]:
         """The pieces of the body."""
         while True:
-            chunk = self._call(self._inbox.get())
+            try:
+                chunk = self._call(asyncio.wait_for(self._inbox.get(), BODY_IDLE_S))
+            except (TimeoutError, asyncio.TimeoutError, FutureTimeoutError):
+                self._loop.call_soon_threadsafe(self._leave)
+                raise DisconnectedError from None
             if chunk is None:
                 raise DisconnectedError
             if chunk == _END:
@@ -70,6 +80,18 @@ class Exchange:
     async def run(self, pool: Executor, work: Callable[[], None], receive: Any, send: Any) -> None:
         """Do *work* in *pool* and carry everything to and fro until it has ended."""
         feeding = asyncio.ensure_future(self._feed(receive))
+        try:
+            # A body that does not come must not hold one of the few threads.
+            await asyncio.wait_for(self._is_ready.wait(), BODY_IDLE_S)
+        except (TimeoutError, asyncio.TimeoutError):
+            feeding.cancel()
+            await PlainTextResponse("The body did not arrive in time.\n", 408)(
+                {"type": "http"}, receive, send
+            )
+            return
+        except asyncio.CancelledError:
+            feeding.cancel()
+            raise
         working = asyncio.ensure_future(self._loop.run_in_executor(pool, self._worked(work)))
         try:
             while (message := await self._outbox.get()) is not None:
@@ -105,15 +127,19 @@ class Exchange:
             if is_whole:
                 continue
             if body := message.get("body", b""):
+                if self._inbox.full():
+                    self._is_ready.set()
                 await self._inbox.put(body)
             if not message.get("more_body", False):
                 is_whole = True
+                self._is_ready.set()
                 await self._inbox.put(_END)
 
     def _leave(self) -> None:
         if self._gone.is_set():
             return
         self._gone.set()
+        self._is_ready.set()
         # Whoever waits for room or for the body is let go.
         for queue in (self._outbox, self._inbox):
             while not queue.empty():
