@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import deliver, deliver_junk, tell
+from small_worlds import deliver, deliver_junk, tell
 
 from ragotel.store import Store, catalog
 
