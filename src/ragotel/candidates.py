@@ -24,6 +24,8 @@ Reader: TypeAlias = Callable[[Any], Any]
 _NO_CANDIDATES = frozenset((list, tuple, str, int, float, bool, type(None), UUID))
 """Kinds that mean something only beside their neighbours."""
 _FIELDS = ("id", "score", "text")
+READ_LIMIT = 5_000
+"""Elements of one list that are read on the service's thread; of the rest only the number."""
 
 
 def read(value: object, readers: Mapping[str, Reader] | None = None) -> Candidates | None:
@@ -37,12 +39,14 @@ def read(value: object, readers: Mapping[str, Reader] | None = None) -> Candidat
             one item; one that raises counts as a fault, and the field is found as without it.
     """
     if type(value) is list and value:
-        found = _read_list(value)
+        found = _read_list(value if len(value) <= READ_LIMIT else value[:READ_LIMIT])
     else:
         found = read_container(value)
     if found is None:
         return None
     found.source = value
+    if type(value) is list and len(value) > READ_LIMIT:
+        found.unread = len(value) - READ_LIMIT
     if readers:
         _apply_readers(found, readers)
     found.settle()

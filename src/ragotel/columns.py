@@ -22,7 +22,7 @@ class Candidates:
 
     __slots__ = (
         "extras", "faults", "finite", "higher_is_better", "ids", "items", "keys", "scores",
-        "shared_texts", "shas", "source", "states", "texts",
+        "shared_texts", "shas", "source", "states", "texts", "unread",
     )  # fmt: skip
 
     def __init__(self, ids: Column, scores: Column, texts: Column) -> None:
@@ -41,6 +41,8 @@ class Candidates:
         self.finite: Column | None = None
         """Scores as finite floats or None, filled in by the encoder; *states* says why None."""
         self.states: dict[int, str] = {}
+        self.unread = 0
+        """So many further elements the list had; beyond a limit only their number is kept."""
         self.shared_texts = False
         """The texts are those of an earlier list of the request, so they take no further memory."""
 

@@ -184,14 +184,15 @@ class Encoder:
         for found in inputs:
             settle(found, self.chunks)
         if stage.inputs is not None:
-            made[at.IN_COUNT] = len(entered := distinct_keys(inputs))
+            entered = distinct_keys(inputs)
+            made[at.IN_COUNT] = len(entered) + sum(found.unread for found in inputs)
         output = stage.output
         if output is not None:
             settle(output, self.chunks, inputs)
             shas, limit = shas_of(output, self.chunks), self.max_candidates
             key = at.DOCUMENTS if stage.kind == RETRIEVE else at.CANDIDATES
             made[key] = list_json(output, self._shas_to_tell(stage, output, shas), limit)
-            made[at.COUNT] = len(output)
+            made[at.COUNT] = len(output) + output.unread
             if output.higher_is_better is not None:
                 made.setdefault(at.HIGHER_IS_BETTER, output.higher_is_better)
             self._put_chunks(stage, made, output, shas)

@@ -5,6 +5,7 @@ Pipeline: recorder, candidates, encoding -> [faults] -> `rag.capture.errors`, th
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import Counter
@@ -25,6 +26,13 @@ def note(part: str) -> None:
             log.warning("ragotel could not %s; the request goes on", part, exc_info=True)
     except Exception:  # noqa: S110 - a broken log handler is the service's own affair
         pass
+
+
+def advise(message: str, *parts: object) -> None:
+    """Tell the developer, when a decorator is applied, what it cannot have meant."""
+    # A broken log handler is the service's own affair.
+    with contextlib.suppress(Exception):
+        log.warning(message, *parts)
 
 
 def counts() -> dict[str, int]:

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
 
+from ragotel import faults
 from ragotel import spec as kinds
 from ragotel.errors import ConfigurationError
 from ragotel.spec import Spec
@@ -86,18 +87,30 @@ def _record_class(cls: type, given: dict[str, Any]) -> type:
             for name in present[:1] if kind in _SINGLE else present:
                 _record_method(cls, kind, name, options)
                 taken.add(name)
+            if kind == kinds.REQUEST and not present:
+                faults.advise(
+                    "%s has no method that is a request (%s): its stages will stand alone. "
+                    "Name it: @ragotel.service(request=...)",
+                    cls.__name__,
+                    ", ".join(names),
+                )
     return cls
 
 
+def _find(cls: type, name: str) -> Any:
+    """What *name* is in the class or its bases; not what its metaclass has, such as `__call__`."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
 def _is_method(cls: type, name: str) -> bool:
-    found = inspect.getattr_static(cls, name, None)
+    found = _find(cls, name)
     if isinstance(found, (staticmethod, classmethod)):
         found = found.__func__
     return inspect.isroutine(found) and not hasattr(found, "__ragotel__")
 
 
 def _record_method(cls: type, kind: str, name: str, options: dict[str, Any]) -> None:
-    found = inspect.getattr_static(cls, name, None)
+    found = _find(cls, name)
     if found is None or not (callable(found) or isinstance(found, (staticmethod, classmethod))):
         raise ConfigurationError(
             f"{cls.__name__} has no method {name!r} to record as {kind}; name one that it has, "

@@ -5,6 +5,7 @@ Pipeline: decorators -> [spec] -> recorder
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -61,6 +62,12 @@ _MAY_NAME_PARAMETER = frozenset(
 )
 """A text given for one of these names a parameter of the function if there is one so called."""
 
+OPTIONS = frozenset(
+    (*_LITERAL_OPTIONS, *READERS, "leg", "name", "query", "reason", "template_text", "tokens",
+     "count_tokens", "used")
+)  # fmt: skip
+"""Every option that some decorator knows."""
+
 Find = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 NOTHING = object()
 
@@ -112,6 +119,15 @@ class Spec:
 
     def __init__(self, kind: str, function: Any, options: Mapping[str, Any]) -> None:
         self.kind = kind
+        for option in options:
+            if option not in OPTIONS:
+                near = difflib.get_close_matches(option, OPTIONS, 1)
+                faults.advise(
+                    "ragotel.%s has no option %r%s; it is ignored",
+                    kind,
+                    option,
+                    f" (did you mean {near[0]!r}?)" if near else "",
+                )
         self.options = {name: value for name, value in options.items() if value is not None}
         self.parameters = Parameters(function) if function is not None else Parameters(None)
         self.otlp_kind = KIND_CLIENT if kind in (RETRIEVE, GENERATE) else KIND_INTERNAL

@@ -15,9 +15,12 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
+import ragotel
+from ragotel import attributes as at
 from ragotel.candidates import read
 from ragotel.chunks import ChunkBook
 from ragotel.lists import list_json, settle, shas_of
+from ragotel.testing import recording
 from ragotel.text import chunk_sha
 
 
@@ -289,3 +292,19 @@ def test_ids_are_texts_or_null(value: Any, key: str | None) -> None:
     assert found is not None
     settle(found, ChunkBook())
     assert found.keys == [key]
+
+
+def test_of_a_huge_list_the_first_elements_are_read_and_the_number_of_all_is_kept() -> None:
+    """A list of 20,000 costs the service no more than one of 5,000, and its count stays true."""
+    hits = [{"id": f"doc#{n}", "score": 1.0} for n in range(20_000)]
+
+    @ragotel.retrieve
+    def search(question: str) -> list[dict[str, Any]]:
+        return hits
+
+    with recording() as recorded:
+        assert search("all") is hits
+    (span,) = recorded.stages("retrieve")
+    assert span[at.COUNT] == 20_000
+    listed = span[at.DOCUMENTS]
+    assert [listed[0]["id"], listed[-1]["id"], len(listed)] == ["doc#0", "doc#999", 1_000]

@@ -95,3 +95,23 @@ def test_a_name_that_the_class_lacks_is_an_error() -> None:
     """Said at once, with what to do."""
     with pytest.raises(ConfigurationError, match="Bot has no method 'serch' to record as retrieve"):
         make(retrieve="serch")
+
+
+def test_a_class_without_a_request_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Stages that would stand alone, and an option that no decorator has, are named at once."""
+
+    @ragotel.service(indx_version="v1")
+    class Bot:
+        def search(self, question: str) -> list[str]:
+            return [question]
+
+        def respond(self, question: str) -> str:
+            return self.search(question)[0]
+
+    messages = [record.getMessage() for record in caplog.records if record.name == "ragotel"]
+    assert any(text.startswith("Bot has no method that is a request") for text in messages)
+    assert (
+        "ragotel.retrieve has no option 'indx_version' (did you mean 'index_version'?); "
+        "it is ignored" in messages
+    )
+    assert Bot().respond("same") == "same"

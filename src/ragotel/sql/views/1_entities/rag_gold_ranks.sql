@@ -59,7 +59,14 @@ select
     position = 0
     and stage_rows.evidence in ('whole', 'empty')
     and (
-        (wanted.has_ids and empty(wanted.doc_ids))
+        (
+            wanted.has_ids
+            and empty(wanted.doc_ids)
+            and (
+                not arrayExists(id -> startsWith(ifNull(id, ''), 'sha256:'), stage_rows.chunk_ids)
+                or arrayExists(id -> startsWith(id, 'sha256:'), wanted.known_chunk_ids)
+            )
+        )
         or (
             wanted.has_ids
             and arrayAll(

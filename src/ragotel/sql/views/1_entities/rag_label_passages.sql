@@ -1,7 +1,8 @@
 -- answers: which gold passages does each label ask for, as it was loaded last?
 -- grain:   one row per label × gold passage (one row with passage 0 where a label has none)
 -- reads:   rag_labels, rag_index_chunks
--- known_chunk_ids: the labelled ids and, for labelled documents, every chunk that a manifest counts to them.
+-- known_chunk_ids: the labelled ids, the hashes of their texts (a hit without an id goes by its hash) and, for
+-- labelled documents, every chunk that a manifest counts to them.
 -- known_doc_ids: the labelled documents and those of the labelled chunks, for recall by document.
 -- claims: the wordings, any of which will do; the passage's own text where it has no wording.
 create or replace view rag_label_passages as
@@ -25,6 +26,16 @@ with
         from rag_index_chunks
         where doc_id in (select doc_id from wanted_docs) and deleted = 0
         group by doc_id
+    ),
+    gold_hashes as (
+        select label_id, passage, groupUniqArray(rows.chunk_sha) as hashes
+        from (select label_id, passage, arrayJoin(chunk_ids) as chunk_id from labels) as wanted
+        inner join (
+            select distinct chunk_id, chunk_sha
+            from rag_index_chunks
+            where chunk_id in (select arrayJoin(chunk_ids) from rag_labels) and chunk_sha != ''
+        ) as rows on rows.chunk_id = wanted.chunk_id
+        group by label_id, passage
     ),
     gold_docs as (
         select label_id, passage, groupUniqArray(docs.doc_id) as doc_ids
@@ -58,7 +69,9 @@ select
     labels.doc_ids as doc_ids,
     labels.spans as spans,
     labels.text as text,
-    arrayDistinct(arrayConcat(labels.chunk_ids, expanded.chunk_ids)) as known_chunk_ids,
+    arrayDistinct(
+        arrayConcat(labels.chunk_ids, expanded.chunk_ids, gold_hashes.hashes)
+    ) as known_chunk_ids,
     arrayDistinct(arrayConcat(labels.doc_ids, gold_docs.doc_ids)) as known_doc_ids,
     if(
         notEmpty(labels.spans_norm),
@@ -70,5 +83,6 @@ select
     labels.lure_spans as lure_spans
 from labels
 left join expanded on expanded.label_id = labels.label_id and expanded.passage = labels.passage
+left join gold_hashes on gold_hashes.label_id = labels.label_id and gold_hashes.passage = labels.passage
 left join gold_docs on gold_docs.label_id = labels.label_id and gold_docs.passage = labels.passage
 settings join_use_nulls = 0

@@ -653,7 +653,7 @@ select
     multiIf(
         bucket = 'not_answerable', 'The label says that the corpus holds no answer to this question, so abstaining is right.',
         not has_gold, 'The label names no passage and no wording, so nothing could be tested.',
-        bucket = 'corpus_gap', concat('The gold passage is not in index ', index_name, ' at version ', index_version, ': no ranking can return it.'),
+        bucket = 'corpus_gap', concat('The gold passage is not in index ', index_name, ' at version ', index_version, ': no ranking can return it.', if(text_in_prompt = 1, ' Its claim stands in the prompt all the same: are the chunk ids of the label right?', '')),
         bucket = 'retrieval_miss' and gold_rank is null and deep_rank is not null,
         concat('The gold passage is in the index but not in the list handed to the prompt; ', if(probe_rank is not null, 'a deep search finds it at rank ', 'its best rank in a leg was '), toString(deep_rank), if(top_k is null, '', concat(', the cut-off was ', toString(top_k))), if(loss_stage = 'unknown', '.', concat(', lost at ', loss_stage, '.'))),
         bucket = 'retrieval_miss', concat('The gold passage is in the index but not in the list handed to the prompt', if(loss_stage = 'unknown', '.', concat(': lost at ', loss_stage, '.'))),
@@ -665,7 +665,14 @@ select
         bucket = 'generation_error', concat('The claim stood in the prompt', if(sent_step.rank is null, '', concat(' (passage ', toString(sent_step.rank), ' of ', ifNull(toString(sent_count), '?'), ')')), ' and the answer was graded ', grade, '.'),
         bucket = 'passed', 'The claim stood in the prompt and the answer was graded correct.',
         bucket = 'ungraded', 'The claim stood in the prompt; the answer has no grade yet.',
-        concat('Not decidable: ', arrayStringConcat(missing, ', '), ' not recorded or not readable.')
+        concat(
+            'Not decidable: ',
+            arrayStringConcat(missing, ', '),
+            ' not recorded or not readable.',
+            if(has(missing, 'manifest'), concat(' No whole manifest of index ', index_name, ' at version ', index_version, ' is loaded (ragotel manifest load FILE --index ', index_name, ' --version ', index_version, ').'), ''),
+            if(has(missing, 'index_version'), ' The service does not say which index version it searched (index_version= of ragotel.retrieve).', ''),
+            if(has(missing, 'index_name'), ' The service does not say which index it searched (index= of ragotel.retrieve).', '')
+        )
     ) as why
 from lost
 settings join_use_nulls = 0
