@@ -77,10 +77,13 @@ def _as_found(
     sent = {s.rank for s in survivors}
     sent_texts = {assembled.texts[rank] for rank in sent}
     settled = sent | unknown
+    reason = reason_for(stage)
+    if reason == "budget" and not sent and _first_fits(stage, entries, assembled.texts):
+        reason = "other"
     _drop(
         assembled,
         [entry for rank, entry in enumerate(entries) if rank not in settled],
-        reason_for(stage),
+        reason,
         sent_texts,
     )
 
@@ -112,6 +115,21 @@ def _as_told(
     used = set(keys)
     left = [(found, place) for found, place in entries if (found.keys or [])[place] not in used]
     _drop(assembled, left, reason_for(stage), set())
+
+
+def _first_fits(
+    stage: Stage, entries: list[tuple[Candidates, int]], texts: Sequence[str | None]
+) -> bool:
+    """Whether the budget alone cannot explain a prompt without any passage."""
+    budget = (stage.values or {}).get(at.BUDGET_TOKENS, stage.spec.static.get(at.BUDGET_TOKENS))
+    if not entries or not texts or texts[0] is None or not isinstance(budget, (int, float)):
+        return False
+    found, rank = entries[0]
+    stated = found.extras.get("tokens")
+    tokens = stated[rank] if stated else None
+    # An estimate decides only where it is far from the budget.
+    needed = tokens if isinstance(tokens, (int, float)) else len(texts[0]) / CHARS_PER_TOKEN * 2
+    return needed <= budget
 
 
 def reason_for(stage: Stage) -> str:

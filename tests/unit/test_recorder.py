@@ -554,3 +554,24 @@ def test_a_template_that_is_asked_for_is_hashed_at_each_call() -> None:
     versions = [span["gen_ai.prompt.version"] for span in spans]
     assert versions == [content_hash("Answer from: {passages}"), content_hash(template["text"])]
     assert {span["rag.prompt.version_source"] for span in spans} == {"template"}
+
+
+def test_a_budget_that_would_admit_a_passage_is_not_blamed() -> None:
+    """A prompt without any passage, with room for the first one, was not cut by its budget."""
+
+    @ragotel.retrieve(leg="dense")
+    def search(question: str) -> list[dict[str, str]]:
+        return [{"id": "a", "text": "Twenty-one days."}, {"id": "b", "text": "Two years."}]
+
+    @ragotel.assemble(budget=60)
+    def build(question: str, hits: list[dict[str, str]]) -> str:
+        return f"Question: {question}"
+
+    @ragotel.request
+    def answer(question: str) -> str:
+        return build(question, search(question))
+
+    with recording() as recorded:
+        answer("how long?")
+    (span,) = recorded.stages("assemble")
+    assert {drop["reason"] for drop in span[at.DROPPED]} == {"other"}

@@ -38,6 +38,8 @@ _KNOWN_KEYS = {
     ),
 }
 _MOST_PASSAGES = 2**16 - 1
+SHOWN = 5
+"""So many chunk ids that no manifest has are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,42 @@ def load_labels(store: Store, paths: Iterable[str], progress: Progress = no_prog
         found[label.label_id] = (line, label)
     write_labels(store, [label for _, label in found.values()])
     report.loaded = len(found)
+    report.notes += strange_chunk_ids(store, [label for _, label in found.values()])
     return report
+
+
+def strange_chunk_ids(store: Store, labels: Iterable[Label]) -> list[str]:
+    """Name labelled chunk ids that no manifest has, the nearest one beside it; at most `SHOWN`."""
+    wanted = {
+        chunk_id: label.label_id
+        for label in labels
+        for passage in label.passages
+        for chunk_id in passage.chunk_ids
+    }
+    if not wanted or not store.scalar("select count() from rag_index_chunks"):
+        return []
+    ids, strange = list(wanted), []
+    for start in range(0, len(ids), 1_000):
+        batch = ids[start : start + 1_000]
+        known = store.query(
+            "select distinct chunk_id from rag_index_chunks where chunk_id in {ids:Array(String)}",
+            {"ids": batch},
+        ).result_rows
+        strange += sorted(set(batch) - {row[0] for row in known})
+    notes = []
+    for chunk_id in strange[:SHOWN]:
+        near = store.scalar(
+            "select chunk_id from rag_index_chunks "
+            "order by ngramDistance(chunk_id, {id:String}) limit 1",
+            {"id": chunk_id},
+        )
+        notes.append(
+            f"Label {wanted[chunk_id]} names the chunk {chunk_id!r}, which no manifest has "
+            f"(the nearest is {near!r})"
+        )
+    if len(strange) > SHOWN:
+        notes.append(f"{len(strange) - SHOWN} more labelled chunk ids are in no manifest")
+    return notes
 
 
 def write_labels(store: Store, labels: Iterable[Label]) -> None:
