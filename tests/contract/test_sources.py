@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,12 @@ def test_the_head_of_a_sql_file_tells_the_truth(file: catalog.SqlFile) -> None:
     read = {name for name in _READ.findall(statement) if name in known} - own
     told = {name for name in re.split(r",\s*", file.head["reads"]) if name != "nothing"}
     assert told == read
+
+
+def test_modules_of_the_tests_have_names_of_their_own() -> None:
+    """Their folders are no packages: of two modules with one name only one can be imported."""
+    names = Counter(path.name for path in (REPOSITORY / "tests").glob("**/*.py"))
+    assert [n for n, count in names.items() if count > 1 and n != "conftest.py"] == []
 
 
 def test_no_file_knows_a_machine() -> None:
