@@ -49,6 +49,20 @@ def utf8(text: str) -> bytes:
     return raw if last is whole else whole.encode()
 
 
+class _Folding(dict[int, str]):
+    """Each character's NFKC case folding: by itself, since accents are put in order only after."""
+
+    def __missing__(self, code: int) -> str:
+        folded = chr(code)
+        for _ in range(2):
+            folded = unicodedata.normalize("NFKC", _IGNORABLE.sub("", folded)).casefold()
+        folded = self[code] = unicodedata.normalize("NFKC", _IGNORABLE.sub("", folded))
+        return folded
+
+
+_FOLDED = _Folding()
+
+
 def normalise(text: str) -> str:
     """Fold *text* to NFKC case folding without default-ignorables, white space runs as one blank.
 
@@ -56,8 +70,7 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return _BLANKS.sub(" ", text.lower())
-    folded = unicodedata.normalize("NFKC", _IGNORABLE.sub("", repair(text))).casefold()
-    folded = unicodedata.normalize("NFKC", _IGNORABLE.sub("", folded)).casefold()
+    folded = repair(text).translate(_FOLDED)
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", folded))
 
 
