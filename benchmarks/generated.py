@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragotel.store import Store
 from ragotel.store.otlp_rows import COLUMNS, FORMAT, TABLE, Origin, SpanRow, encode_rows
@@ -133,14 +133,14 @@ def spans_of(asked: Asked, corpus: Corpus) -> Iterator[SpanRow]:
             "rag.stage": "retrieve",
             "rag.stage.name": "dense",
             "gen_ai.retrieval.top_k": str(CANDIDATES),
-            "gen_ai.retrieval.documents": _list(listed),
+            "gen_ai.retrieval.documents": _list(listed, ("sha",)),
             "gen_ai.data_source.id": INDEX,
             "rag.index.version": VERSION,
         },
     )
     yield _span(
         *(asked, 2, "rag.rerank", 50, 60),
-        {**common, **ranked, "rag.stage": "rerank", "rag.candidates": _list(listed)},
+        {**common, **ranked, "rag.stage": "rerank", "rag.candidates": _list(listed, ())},
     )
     dropped = [{"id": chunk.id, "reason": "budget", "inferred": True} for chunk in listed[SENT:]]
     yield _span(
@@ -149,7 +149,7 @@ def spans_of(asked: Asked, corpus: Corpus) -> Iterator[SpanRow]:
             **common,
             "rag.stage": "assemble",
             "rag.content_mode": "full",
-            "rag.candidates": _list(sent, tokens=500),
+            "rag.candidates": _list(sent, ("sha", "chars", "tokens")),
             "rag.candidates.count": str(SENT),
             "rag.dropped": json.dumps(dropped),
             "rag.prompt.text": prompt,
@@ -165,13 +165,18 @@ def spans_of(asked: Asked, corpus: Corpus) -> Iterator[SpanRow]:
     )
 
 
-def _list(chunks: list[Chunk], **more: Any) -> str:
+def _list(chunks: list[Chunk], keys: tuple[str, ...]) -> str:
+    """As the emit half writes them: the hash where a text is first seen and where it was sent."""
     return json.dumps(
         [
-            {"id": c.id, "score": 1 - at / 64, "sha": c.sha, "chars": len(c.text), **more}
-            for at, c in enumerate(chunks)
+            {"id": chunk.id, "score": 1 - at / 64} | {key: _part(chunk, key) for key in keys}
+            for at, chunk in enumerate(chunks)
         ]
     )
+
+
+def _part(chunk: Chunk, key: str) -> str | int:
+    return {"sha": chunk.sha, "chars": len(chunk.text), "tokens": 500}[key]
 
 
 def _span(
