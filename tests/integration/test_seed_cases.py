@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from own_database import own_database
 from ragotel.store import Store
 from ragotel.triage.ablations import load_ablations
 from ragotel.triage.probes import load_probes
@@ -31,29 +32,30 @@ class Worked:
 
 
 @pytest.fixture(scope="module")
-def worked(
-    engine: Store, databases: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Worked]:
+def worked(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worked]:
     """All worked cases through the service into one store, which is asked once."""
-    folder = tmp_path_factory.mktemp("worked")
-    databases.take()
-    requests = ask_all(engine, folder)
+    with own_database(engine, "worked"):
+        yield work(engine, tmp_path_factory.mktemp("worked"))
+
+
+def work(store: Store, folder: Path) -> Worked:
+    """Ask every case, then every view; what is read here no later test can change."""
+    requests = ask_all(store, folder)
     names = {request_id: name for name, request_id in requests.items()}
     found = Worked()
     for view in VIEWS:
-        rows = engine.rows(f"select * from {view}")
+        rows = store.rows(f"select * from {view}")
         found.views[view] = {names[row["request_id"]]: row for row in rows}
         assert len(found.views[view]) == len(rows)
-    found.states = ablate(engine, folder, requests[TEAM])
+    found.states = ablate(store, folder, requests[TEAM])
     found.statements = {
-        "right": engine.scalar(
+        "right": store.scalar(
             "select length(stating_keys) from rag_claim_texts where label_id = {label:String}",
             {"label": TEAM},
         ),
         "wrong": len(found.views["triage_requests"][TEAM]["competing_chunk_ids"]),
     }
-    yield found
-    databases.give_back()
+    return found
 
 
 def ask_all(store: Store, folder: Path) -> dict[str, str]:

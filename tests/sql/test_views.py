@@ -12,11 +12,11 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from small_worlds import deliver, deliver_junk, tell
 
+from own_database import own_database, step_into
 from ragotel.store import Store, catalog
 
 HERE = Path(__file__).resolve().parent
@@ -41,6 +41,7 @@ class World:
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
         self.folder = folder
+        self.database = store.database
         self.is_junked = folder.name == "malformed"
         deliver(store, folder)
         self.junk_count = deliver_junk(store) if self.is_junked else 0
@@ -79,10 +80,16 @@ def column(name: str, kind: str) -> str:
 
 
 @pytest.fixture(scope="module", params=WORLDS)
-def world(request: pytest.FixtureRequest, engine: Store, databases: Any) -> Iterator[World]:
-    databases.take()
-    yield World(engine, HERE / "worlds" / request.param)
-    databases.give_back()
+def built(request: pytest.FixtureRequest, engine: Store) -> Iterator[World]:
+    with own_database(engine, f"world_{request.param}"):
+        yield World(engine, HERE / "worlds" / request.param)
+
+
+@pytest.fixture
+def world(built: World) -> World:
+    """The world, stepped into: tests in between may have stepped elsewhere."""
+    step_into(built.store, built.database)
+    return built
 
 
 @pytest.mark.parametrize("view", VIEWS)
