@@ -1,4 +1,4 @@
-"""A database that a whole module's tests share, apart from those that each test takes and returns."""
+"""A database that the tests of one module share, apart from those that each test takes."""
 
 from __future__ import annotations
 
