@@ -1,21 +1,22 @@
 -- answers: which candidates' own full texts state the claim of a gold passage?
 -- grain:   one row per request × label × passage, with parallel arrays over candidates of known text
 -- reads:   rag_request_labels, rag_label_passages, rag_labelled_lists, rag_index_changes, rag_index_chains, rag_chunks
--- A candidate is known by the hash of its text, else by its id at the index version that was searched; key is
--- that hash, else 'id:' and the chunk id. Where a label has ids only gold and sent candidates are read, or all
--- where the sent list is not known.
+-- A candidate's text is found by the one hash that the request's lists give its id, else (none stated) by its id
+-- at the index version that was searched; key as in rag_labelled_lists. Where a label has ids only gold and sent
+-- candidates are read, or all where the sent list is not known.
 create or replace view rag_claim_texts as
 with
     candidates as (
-        select distinct
+        select
             matched.trace_id as trace_id,
             matched.request_id as request_id,
             matched.label_id as label_id,
             passages.passage as passage,
-            passages.claims as claims,
-            stage_rows.served as served,
+            any(passages.claims) as claims,
+            any(stage_rows.served) as served,
             candidate.1 as chunk_id,
-            candidate.2 as stated_sha
+            if(chunk_id = '', candidate.2, concat('id:', chunk_id)) as key,
+            groupUniqArrayIf(candidate.2, candidate.2 != '') as shas
         from rag_request_labels as matched
         inner join rag_label_passages as passages on passages.label_id = matched.label_id
         inner join rag_labelled_lists as stage_rows
@@ -29,10 +30,11 @@ with
                 or has(passages.known_chunk_ids, one.1)
                 or has(passages.doc_ids, doc)
             ),
-            arrayMap((id, sha) -> (ifNull(id, ''), sha), stage_rows.chunk_ids, stage_rows.shas),
+            arrayMap((id, sha) -> (ifNull(id, ''), sha), stage_rows.chunk_ids, stage_rows.candidate_shas),
             stage_rows.candidate_doc_ids
         ) as candidate
         where notEmpty(passages.claims)
+        group by trace_id, request_id, label_id, passage, chunk_id, key
     ),
     changes as (
         select chunk_id, groupArray((toString(index_name), changes)) as by_index
@@ -46,9 +48,9 @@ with
             candidates.label_id as label_id,
             candidates.passage as passage,
             candidates.claims as claims,
-            if(
-                candidates.stated_sha != '',
-                candidates.stated_sha,
+            multiIf(
+                length(candidates.shas) = 1, candidates.shas[1],
+                notEmpty(candidates.shas), '',
                 arrayFirst(
                     sha -> sha != '',
                     arrayMap(
@@ -72,9 +74,9 @@ with
                     )
                 )
             ) as chunk_sha,
-            if(candidates.stated_sha != '', candidates.stated_sha, concat('id:', candidates.chunk_id)) as key
+            candidates.key as key
         from candidates
-        left join changes on changes.chunk_id = candidates.chunk_id and candidates.stated_sha = ''
+        left join changes on changes.chunk_id = candidates.chunk_id and empty(candidates.shas)
     ),
     judged as (
         select

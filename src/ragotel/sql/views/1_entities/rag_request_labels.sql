@@ -1,6 +1,6 @@
 -- answers: which label is this request judged by, and how did they meet?
 -- grain:   one row per request × label
--- reads:   rag_requests, rag_labels, rag_grades, rag_complaints, rag_label_attachments
+-- reads:   rag_labelled_requests, rag_labels, rag_grades, rag_complaints, rag_label_attachments
 -- First that holds: the label named on the request; a grade or complaint that names both; attached by a
 -- person; the same normalised question, unless a label of that set is named. A reference may give the request id, the trace id or both.
 create or replace view rag_request_labels as
@@ -53,15 +53,7 @@ with
                     if(requests.query_hash = 0, [], by_question.options)
                 )
             ) as option
-        from (
-            select trace_id, request_id, label_id, query_hash
-            from rag_requests
-            where
-                (label_id != '' and label_id in (select label_id from labels))
-                or (query_hash != 0 and query_hash in (select question_hash from labels))
-                or request_id in (select request_id from refs where request_id != '')
-                or trace_id in (select trace_id from refs where request_id = '')
-        ) as requests
+        from rag_labelled_requests as requests
         left join by_request on by_request.request_id = requests.request_id
         left join by_trace on by_trace.trace_id = requests.trace_id
         left join by_question on by_question.question_hash = requests.query_hash

@@ -1,6 +1,6 @@
 -- answers: which factor of a right answer failed first, for each passage that the answer needs?
 -- grain:   one row per request × label × gold passage; passage 0 where the label asks for none
--- reads:   rag_request_labels, rag_label_passages, rag_requests, rag_request_flows, rag_gold_ranks, rag_gold_changes, rag_index_chains, rag_stages, rag_ingest_runs, rag_prompts, rag_request_probes, rag_ablations, rag_request_grades
+-- reads:   rag_labelled_requests, rag_request_labels, rag_label_passages, rag_requests, rag_request_flows, rag_gold_ranks, rag_gold_changes, rag_index_chains, rag_stages, rag_ingest_runs, rag_prompts, rag_request_probes, rag_ablations, rag_request_grades
 -- Evidence that was not recorded gives null factors and bucket 'unknown', never the next bucket.
 -- docs/triage.md states each rule in words, in the order of the columns below.
 create or replace view triage_verdicts as
@@ -40,13 +40,13 @@ with
     requests as (
         select *
         from rag_requests
-        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
+        where (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
         limit 1 by trace_id, request_id
     ),
     flows as (
         select *
         from rag_request_flows
-        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
+        where (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
     ),
     prompts as (
         select
@@ -61,7 +61,7 @@ with
             sent_tokens,
             evidence
         from rag_prompts final
-        where (trace_id, request_id) in (select trace_id, request_id from rag_request_labels)
+        where (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
     ),
     ranks as (
         select
@@ -191,8 +191,8 @@ with
         left join flows
             on flows.trace_id = matched.trace_id and flows.request_id = matched.request_id
         left join prompts
-            on prompts.trace_id = flows.trace_id
-            and prompts.request_id = flows.request_id
+            on prompts.trace_id = matched.trace_id
+            and prompts.request_id = matched.request_id
             and prompts.span_id = flows.prompt_span_id
         left join ranks
             on ranks.trace_id = matched.trace_id
