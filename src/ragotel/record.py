@@ -144,6 +144,11 @@ class PendingTrace:
         self.size_bytes = trace.size_bytes + self.span_count * _SPAN_BYTES
         trace.size_bytes = 0
 
+    @property
+    def stages(self) -> list[Stage]:
+        """What has ended and is not encoded yet, for a reader in the same process."""
+        return list(self._trace.finished)
+
     def finish(self) -> Iterator[SpanData]:
         """Encode what has ended, span by span."""
         return self._encoder.encode_trace(self._trace)
