@@ -1,4 +1,4 @@
-"""Calling: which argument of a user's own function takes the question, k, the principal, the answer.
+"""Calling: which parameter of a user's own function takes the question, k, the principal, ...
 
 Pipeline: `--retriever`, `--generator`, `--judge` -> [triage] -> rehearsal
 """
