@@ -33,6 +33,7 @@ TABLE: dict[str, Entry] = {
     "show": Entry("show", "Show one request: what was ranked, what was sent, the verdict."),
     "triage": Entry("verdicts", "List the verdicts of labelled requests."),
     "buckets": Entry("verdicts", "Count the verdicts by day, service, index, template or run."),
+    "losses": Entry("losses", "Where answers were lost, stage by stage."),
     "recall": Entry("verdicts", "Recall at k of every stage, and at the k that was sent."),
     "labels": Entry("labels", "Load, add, attach, resolve and list labels."),
     "grade": Entry("grade", "Say whether an answer was right."),

@@ -1,4 +1,4 @@
-"""Labels: `ragotel labels load|add|attach|resolve|list`.
+"""Labels: `ragotel labels load|add|attach|resolve|list|decide|doubts`.
 
 Pipeline: person | file -> triage.labels -> store; [cli]
 """
@@ -11,6 +11,7 @@ from ragotel.cli.options import common_options, ready_store, sql_option
 from ragotel.cli.output import Column, print_json, print_rows
 from ragotel.cli.progress import counting, print_report
 from ragotel.errors import InputError
+from ragotel.triage.decisions import DEFECTS
 
 
 @click.group("labels", short_help="Load, add, attach, resolve and list labels.")
@@ -227,6 +228,87 @@ def _print_places(
     )
     if written:
         click.echo(f"Written to the label: {', '.join(written)}.", err=True)
+
+
+@labels.command("decide", short_help="Say whether a miss is the label's fault.")
+@click.argument("label_id", metavar="LABEL")
+@click.argument("request_ref", metavar="[REQUEST]", default="")
+@click.option(
+    "--defect",
+    type=click.Choice(DEFECTS),
+    required=True,
+    help="What is wrong with the label; none: it is right, and the search is at fault.",
+)
+@click.option("--by", "decided_by", default="", metavar="NAME", help="Who says so.")
+@click.option("--note", default="", metavar="TEXT", help="Why.")
+@common_options
+def decide(
+    label_id: str,
+    request_ref: str,
+    defect: str,
+    decided_by: str,
+    note: str,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
+    """Keep what a person found about LABEL, on REQUEST or (without it) on every request.
+
+    `losses` then counts such misses apart; verdicts stay as they are. The newest decision counts.
+    """
+    from ragotel.triage.decisions import write_decision
+    from ragotel.triage.references import resolve_request
+
+    with ready_store(dsn) as store:
+        key = resolve_request(store, request_ref) if request_ref else None
+        write_decision(store, label_id, defect, key=key, note=note, decided_by=decided_by)
+    if as_json:
+        print_json({"label_id": label_id, "request": request_ref or None, "defect": defect})
+    else:
+        where = f"on request {request_ref}" if request_ref else "on every request"
+        click.echo(f"Label {label_id}: {defect}, {where}.")
+
+
+@labels.command("doubts", short_help="List misses that may be the label's fault.")
+@click.option("--set", "label_set", metavar="NAME", help="Only labels of this set.")
+@click.option("--open", "is_open", is_flag=True, help="Only those that nobody decided.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+@sql_option
+@common_options
+def doubts(
+    label_set: str | None,
+    is_open: bool,
+    limit: int,
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> int:
+    """List misses that may be the label's fault: a suspicion each, for a person to decide."""
+    from ragotel.triage.decisions import doubts_question
+
+    question = doubts_question(label_set=label_set, is_open=is_open, limit=limit)
+    if show_sql:
+        click.echo(question.as_script())
+        return 0
+    with ready_store(dsn) as store:
+        rows = question.ask(store)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(
+            [{**row, "request_id": row["request_id"] or row["trace_id"]} for row in rows],
+            (
+                Column("suspicion"),
+                Column("label_id", "label"),
+                Column("request_id", "request"),
+                Column("loss_stage", "lost at"),
+                Column("via_other_chunk", "other chunk"),
+                Column("decided_defect", "decided"),
+                Column("question", is_text=True),
+            ),
+        )
+    else:
+        click.echo("No miss looks like the label's fault.", err=True)
+    return 0 if rows else 1
 
 
 def register(group: click.Group) -> None:

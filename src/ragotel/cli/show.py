@@ -140,7 +140,16 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
         lines.append(_field("missing", ", ".join(verdict["missing"])))
     for chunk_id in verdict["competing_chunk_ids"]:
         lines.append(_field("competing", chunk_id))
-    return lines
+    return [*lines, *fix_lines(verdict)]
+
+
+def fix_lines(verdict: Mapping[str, Any]) -> list[str]:
+    """Who owns the verdict, which fixes work on it and which cannot."""
+    fixes = [(" works", "fixes_that_work"), (" cannot", "fixes_that_cannot")]
+    lines = [_field("owner", verdict["owner"])] if verdict["owner"] else []
+    return lines + [
+        _field(title, "; ".join(verdict[name])) for title, name in fixes if verdict[name]
+    ]
 
 
 def _passage(row: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.cli.show import fix_lines
 
 if TYPE_CHECKING:
     from ragotel.triage.question import Question
@@ -23,6 +24,7 @@ _BUCKETS = (
     *("corpus_gap", "retrieval_miss", "context_problem", "generation_error", "passed"),
     *("ungraded", "not_answerable", "unknown"),
 )
+_NOTHING = "No labelled request is like that; labels meet requests by id, grade or question."
 _KS = ("1", "3", "5", "10", "20", "50", "100")
 _TRIAGE = (
     Column("started_at", "time (UTC)"),
@@ -50,13 +52,14 @@ def slice_options(function: F) -> F:
     return function
 
 
-def _slice(
+def slice_of(
     since: str | None,
     until: str | None,
     label_set: str | None,
     run: str | None,
     service: str | None,
 ) -> Slice:
+    """The Slice that the options of `slice_options` mean."""
     from ragotel.triage.times import parse_moment
     from ragotel.triage.verdicts import Slice
 
@@ -92,12 +95,35 @@ def triage(
     A bucket is the first thing that went wrong; `unknown` says that the evidence for the next
     test was never recorded, and which.
     """
-    from ragotel.triage.verdicts import triage_question
+    from ragotel.triage.verdicts import triage_question, with_fixes
 
     question = triage_question(
-        _slice(since, until, label_set, run, service), bucket=bucket, limit=limit
+        slice_of(since, until, label_set, run, service), bucket=bucket, limit=limit
     )
-    return _answer(question, _TRIAGE, show_sql=show_sql, dsn=dsn, as_json=as_json)
+    if show_sql:
+        click.echo(question.as_script())
+        return 0
+    with ready_store(dsn) as store:
+        rows = with_fixes(store, question.ask(store))
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_rows([_rounded(row) for row in rows], _TRIAGE)
+        _print_fixes(rows)
+    else:
+        click.echo(_NOTHING, err=True)
+    return 0 if rows else 1
+
+
+def _print_fixes(rows: list[dict[str, Any]]) -> None:
+    """What can be done, once for each kind of verdict in the table above."""
+    kinds = {(row["bucket"], row["loss_stage"], row["attribution"]): row for row in rows}
+    for (bucket, loss_stage, attribution), row in sorted(kinds.items()):
+        if row["fixes_that_work"]:
+            click.echo("")
+            click.echo(paint(f"{bucket} · {attribution} · lost at {loss_stage}", bold=True))
+            for line in fix_lines(row):
+                click.echo(line)
 
 
 @click.command("buckets", short_help="Count the verdicts by day, service, index, template or run.")
@@ -126,7 +152,7 @@ def buckets(
     """
     from ragotel.triage.verdicts import GROUPINGS, buckets_question
 
-    question = buckets_question(_slice(since, until, label_set, run, service), by=by)
+    question = buckets_question(slice_of(since, until, label_set, run, service), by=by)
     columns = (
         *(Column(name) for name in (GROUPINGS[by] if by else ())),
         Column("bucket"),
@@ -164,7 +190,7 @@ def recall(
     from ragotel.triage.verdicts import recall_question
 
     question = recall_question(
-        _slice(since, until, label_set, run, service), grain=grain, k=int(k) if k else None
+        slice_of(since, until, label_set, run, service), grain=grain, k=int(k) if k else None
     )
     columns = (
         Column("stage"),
@@ -201,10 +227,7 @@ def _answer(
     elif rows:
         print_rows([_rounded(row) for row in rows], columns)
     else:
-        click.echo(
-            "No labelled request is like that; labels meet requests by id, grade or question.",
-            err=True,
-        )
+        click.echo(_NOTHING, err=True)
     return 0 if rows else 1
 
 

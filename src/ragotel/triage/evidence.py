@@ -10,6 +10,7 @@ from typing import Any
 
 from ragotel.store import Store
 from ragotel.triage.references import RequestKey
+from ragotel.triage.verdicts import with_fixes
 
 _IDS_PER_QUERY = 300
 _HIDDEN = ("query_norm", "query_hash", "answer_norm")
@@ -55,10 +56,10 @@ def flow_of(store: Store, key: RequestKey) -> dict[str, Any]:
 
 
 def verdicts_of(store: Store, key: RequestKey) -> tuple[list[Any], list[Any]]:
-    """Its rows of triage_requests and of triage_passages; none where no label meets it."""
+    """Its rows of triage_requests with their fixes, and of triage_passages; none without a label."""
     if not _rows(store, "rag_request_labels", key, "label_id"):
         return [], []
-    verdicts = _rows(store, "triage_requests", key, "label_id")
+    verdicts = with_fixes(store, _rows(store, "triage_requests", key, "label_id"))
     return verdicts, _rows(store, "triage_passages", key, "label_id, passage")
 
 

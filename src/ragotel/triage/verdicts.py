@@ -1,14 +1,16 @@
 """Verdicts: the rows of triage_requests, and their counts and recalls over many requests.
 
-Pipeline: triage_requests, dist_buckets, dist_recall -> [triage] -> cli | server
+Pipeline: triage_requests, triage_fixes, dist_buckets, dist_recall -> [triage] -> cli | server
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from ragotel.store import Store
 from ragotel.triage.question import Conditions, Question
 from ragotel.triage.times import Moment, sql_time
 
@@ -27,6 +29,9 @@ GROUPINGS: Mapping[str, tuple[str, ...]] = {
     "set": ("label_set",),
 }
 """What `buckets --by` offers, and the columns of dist_buckets that it groups by."""
+
+FIXES = ("owner", "fixes_that_work", "fixes_that_cannot")
+"""What triage_fixes says of a verdict."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def _by_time(part: Slice) -> Conditions:
     return _by_name(where, part)
 
 
-def _by_day(part: Slice) -> Conditions:
+def conditions_by_day(part: Slice) -> Conditions:
     """The slice as conditions on a distribution: every day that it touches, whole."""
     where = Conditions()
     if part.since is not None:
@@ -81,9 +86,28 @@ def triage_question(part: Slice, *, bucket: str | None = None, limit: int = 50) 
     )
 
 
+def fixes_of(store: Store) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Owner, fixes that work and fixes that cannot, by (bucket, loss_stage, attribution)."""
+    rows = store.rows("select * from triage_fixes")
+    return {
+        (row["bucket"], row["loss_stage"], row["attribution"]): {name: row[name] for name in FIXES}
+        for row in rows
+    }
+
+
+def with_fixes(store: Store, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of triage_requests with the columns of FIXES beside their own."""
+    fixes = fixes_of(store)
+    nothing: dict[str, Any] = {"owner": "", "fixes_that_work": [], "fixes_that_cannot": []}
+    return [
+        {**row, **fixes.get((row["bucket"], row["loss_stage"], row["attribution"]), nothing)}
+        for row in rows
+    ]
+
+
 def buckets_question(part: Slice, *, by: str | None = None) -> Question:
     """Requests per bucket, in all or per group; whole days, as the view has them."""
-    where = _by_day(part)
+    where = conditions_by_day(part)
     group = GROUPINGS[by] if by else ()
     names = "".join(f"{name}, " for name in group)
     window = f"partition by {', '.join(group)}" if group else ""
@@ -102,7 +126,7 @@ def buckets_question(part: Slice, *, by: str | None = None) -> Question:
 
 def recall_question(part: Slice, *, grain: str = "chunk", k: int | None = None) -> Question:
     """Recall of every stage and leg, pooled over the slice; at the k that was sent, beside it."""
-    where = _by_day(part)
+    where = conditions_by_day(part)
     where.equal("grain", grain)
     if k is not None:
         where.add("k = {k:UInt32}", k=k)

@@ -2,6 +2,6 @@
 -- grain:   one row per request × label × gold passage
 -- reads:   triage_verdicts
 create or replace view triage_passages as
-select *
+select * except (journey)
 from triage_verdicts
 where passage > 0

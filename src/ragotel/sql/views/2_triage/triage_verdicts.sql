@@ -86,9 +86,11 @@ with
                         gold_texts_are_known,
                         any_gold_text_states_claim,
                         ifNull(other_stating_chunk_id, ''),
-                        claim_offset_chars
+                        claim_offset_chars,
+                        nullIf(doc_rank, 0),
+                        is_document_absent
                     ),
-                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, has_untrimmed Bool, is_hash_proof Bool, is_hash_absence Bool, texts_are_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64))'
+                    'Tuple(span String, stage String, rank Nullable(UInt32), is_absent Bool, reason Nullable(String), is_inferred Bool, is_dropped Bool, is_trimmed Bool, has_untrimmed Bool, is_hash_proof Bool, is_hash_absence Bool, texts_are_known Bool, text_states_claim Bool, other_chunk_id String, claim_offset Nullable(Int64), document_rank Nullable(UInt32), is_document_absent Bool)'
                 )
             ) as steps
         from rag_gold_ranks
@@ -673,6 +675,21 @@ select
             if(has(missing, 'index_version'), ' The service does not say which index version it searched (index_version= of ragotel.retrieve).', ''),
             if(has(missing, 'index_name'), ' The service does not say which index it searched (index= of ragotel.retrieve).', '')
         )
-    ) as why
+    ) as why,
+    nullIf(arrayMin(step -> ifNull(step.document_rank, 4294967295), list_steps), 4294967295)::Nullable(UInt32) as document_rank,
+    (notEmpty(list_steps) and arrayAll(step -> step.is_document_absent, list_steps))::Bool as is_document_absent,
+    (notEmpty(changes_by_id) or notEmpty(stated_in))::Bool as is_known_to_index,
+    cast(
+        (
+            trail,
+            has(later_stage_kinds, 'fuse'),
+            empty(trail) and not has_next and notEmpty(leg_steps) and arrayAll(step -> step.is_absent, leg_steps),
+            has_next,
+            next_kind,
+            has_next and (next_step.is_absent or next_step.is_dropped),
+            next_kind = 'filter' or ifNull(next_step.reason, '') in ('permission', 'threshold', 'per_document_cap')
+        ),
+        'Tuple(trail Array(Tuple(stage String, rank UInt32)), is_fused Bool, is_in_no_leg Bool, has_next Bool, next_stage String, is_gone_next Bool, is_filtered_next Bool)'
+    ) as journey
 from lost
 settings join_use_nulls = 0
