@@ -56,7 +56,7 @@ def flow_of(store: Store, key: RequestKey) -> dict[str, Any]:
 
 
 def verdicts_of(store: Store, key: RequestKey) -> tuple[list[Any], list[Any]]:
-    """Its rows of triage_requests with their fixes, and of triage_passages; none without a label."""
+    """Its rows of triage_requests with their fixes, and of triage_passages, if it has a label."""
     if not _rows(store, "rag_request_labels", key, "label_id"):
         return [], []
     verdicts = with_fixes(store, _rows(store, "triage_requests", key, "label_id"))
