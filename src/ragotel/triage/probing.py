@@ -217,7 +217,7 @@ class Prober:
         for leg in self.legs:
             if named and not leg.caller.takes("principal"):
                 self.outcome.notes.append(
-                    f"{leg.caller.target} takes no principal, and {named} passages have labels that "
+                    f"{leg.caller.target} takes no principal, but the labels of {named} passages "
                     "name one: it was searched as nobody."
                 )
         for name, longest in self._shortest.items():
