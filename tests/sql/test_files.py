@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlglot.tokens import Tokenizer, TokenType
 
-from ragotel.store import Store, catalog, migrate
+from ragotel.store import Store, catalog, migrate, pending
 from ragotel.store.catalog import SqlFile
 
 FILES = [*catalog.functions(), *catalog.tables(), *catalog.views()]
@@ -78,6 +78,16 @@ def schema(store: Store) -> list[Any]:
             "order by table, position"
         ).result_rows
     )
+
+
+def test_a_dropped_table_is_made_again(store: Store) -> None:
+    """A step whose table somebody dropped is pending, and the next migration takes it again."""
+    migrate(store)
+    store.command("drop table rag_grades")
+    assert pending(store) == ["0071_rag_grades"]
+    assert migrate(store) == ["0071_rag_grades"]
+    assert pending(store) == []
+    assert store.scalar("select count() from rag_grades") == 0
 
 
 def test_migrating_twice_changes_nothing(store: Store) -> None:

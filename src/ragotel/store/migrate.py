@@ -14,9 +14,11 @@ from ragotel.store import catalog
 from ragotel.store.catalog import SqlFile
 from ragotel.store.open import Store
 
+_MAKES = re.compile(r"^create (?:table|materialized view) if not exists (\w+)", re.MULTILINE)
+
 
 def pending(store: Store) -> list[str]:
-    """Names of the numbered steps that this store has not taken."""
+    """Names of the numbered steps that this store has not taken, or whose table is gone."""
     done = _applied(store)
     return [file.name for file in catalog.tables() if file.name not in done]
 
@@ -47,13 +49,19 @@ def statements() -> list[SqlFile]:
 
 
 def _applied(store: Store) -> set[str]:
-    found = store.scalar(
-        "select count() from system.tables "
-        "where database = currentDatabase() and name = 'rag_migrations'"
-    )
-    if not found:
+    """The steps that were taken; a step whose table somebody dropped has to be taken again."""
+    there = {
+        row[0]
+        for row in store.query(
+            "select name from system.tables where database = currentDatabase()"
+        ).result_rows
+    }
+    if "rag_migrations" not in there:
         return set()
-    return {row[0] for row in store.query("select distinct name from rag_migrations").result_rows}
+    taken = {row[0] for row in store.query("select distinct name from rag_migrations").result_rows}
+    made = {file.name: _MAKES.search(file.text) for file in catalog.tables()}
+    gone = {name for name, make in made.items() if make and make[1] not in there}
+    return taken - gone
 
 
 def _apply(store: Store, file: SqlFile) -> None:
