@@ -23,7 +23,7 @@ _AFTER_FORMAT = re.compile(rb"[ \t\r]*;?[ \t\r]*\n?")
 
 OUTSIDE = frozenset(
     b"""
-    arrowflight arrowstream azure azureblobstorage azureblobstoragecluster azurequeue backup
+    aiclassify aiembed aiextract aifilter aigenerate airedact aisimilarity aitranslate arrowflight arrowstream azure azureblobstorage azureblobstoragecluster azurequeue backup
     bigquery cassandra clickhouse cosn datalakecatalog deltalake deltalakeazure
     deltalakeazurecluster deltalakecluster deltalakelocal deltalakes3 deltalakes3cluster disk
     embeddedrocksdb eval executable executablepool file filecluster filelog filesystem fuzzquery
@@ -35,7 +35,7 @@ OUTSIDE = frozenset(
     remotesecure s3 s3cluster s3queue sqlite url urlcluster ytsaurus zookeeper
     """.split()
 )
-"""Table functions, engines and sources that reach files, programs or other hosts."""
+"""Functions, engines and sources that reach files, programs, models or other hosts."""
 
 _ENGINES_OWN = frozenset((b"system", b"information_schema"))
 
