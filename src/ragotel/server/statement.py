@@ -23,7 +23,8 @@ _AFTER_FORMAT = re.compile(rb"[ \t\r]*;?[ \t\r]*\n?")
 
 OUTSIDE = frozenset(
     b"""
-    aiclassify aiembed aiextract aifilter aigenerate airedact aisimilarity aitranslate arrowflight arrowstream azure azureblobstorage azureblobstoragecluster azurequeue backup
+    aiclassify aiembed aiextract aifilter aigenerate airedact aisimilarity aitranslate
+    arrowflight arrowstream azure azureblobstorage azureblobstoragecluster azurequeue backup
     bigquery cassandra clickhouse cosn datalakecatalog deltalake deltalakeazure
     deltalakeazurecluster deltalakecluster deltalakelocal deltalakes3 deltalakes3cluster disk
     embeddedrocksdb eval executable executablepool file filecluster filelog filesystem fuzzquery
