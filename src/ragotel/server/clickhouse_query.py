@@ -19,7 +19,7 @@ from ragotel.server.clickhouse_form import is_form, read_form
 from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest, settings_in
 from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
-from ragotel.store.encodings import Packer, packer_for, unpack, unpack_blocks
+from ragotel.store.encodings import BlockPacker, Packer, packer_for, unpack, unpack_blocks
 from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics, new_mark
 
 MAX_STATEMENT_BYTES = 64 << 20
@@ -77,12 +77,6 @@ class QueryJob:
         pieces = unpack(self._exchange.chunks(), self._query.body_encoding)
         if self._query.body_in_blocks:
             pieces = unpack_blocks(pieces)
-        if self._query.wants_blocks:
-            raise EngineError(
-                48,
-                "DB::Exception: compress=1 is not offered here; use enable_http_compression=1 with "
-                "Accept-Encoding. (NOT_IMPLEMENTED)",
-            )
         given = self._query.url_query.encode()
         if is_form(self._query.content_type):
             self._run_form(given, pieces)
@@ -193,6 +187,9 @@ class QueryJob:
         if is_stream:
             self._tag = secrets.token_hex(8)
             headers["X-ClickHouse-Exception-Tag"] = self._tag
+        if self._query.wants_blocks:
+            self._send_start(200, headers)
+            return BlockPacker()
         packed = packer_for(self._query.accepted_encodings)
         if packed:
             headers["Content-Encoding"] = packed[0]

@@ -190,6 +190,26 @@ class _Lz4:
         return head + bytes(self._compressor.flush())
 
 
+class BlockPacker:
+    """Packs an answer into ClickHouse's own compressed blocks (`compress=1`), LZ4 inside."""
+
+    def pack(self, chunk: bytes) -> bytes:
+        pieces = range(0, len(chunk), PIECE_BYTES)
+        return b"".join(self._block(chunk[at : at + PIECE_BYTES]) for at in pieces)
+
+    def finish(self) -> bytes:
+        return b""
+
+    def _block(self, data: bytes) -> bytes:
+        import lz4.block
+        from clickhouse_cityhash.cityhash import CityHash128
+
+        packed: bytes = lz4.block.compress(data, store_size=False)
+        sized = _BLOCK_HEADER.pack(0x82, len(packed) + _BLOCK_HEADER.size, len(data)) + packed
+        checksum: int = CityHash128(sized)
+        return struct.pack("<QQ", checksum >> 64, checksum & (2**64 - 1)) + sized
+
+
 _PACKERS: dict[str, Any] = {
     "gzip": lambda: _Zlib(31),
     "deflate": lambda: _Zlib(15),
