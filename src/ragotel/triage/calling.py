@@ -17,7 +17,8 @@ K = ("k", "top_k", "limit", "topk", "n", "n_results", "num_results", "top_n", "s
 PRINCIPAL = ("principal", "user", "user_id", "tenant", "tenant_id", "on_behalf_of")
 PROMPT = ("prompt", "messages", "text", "input", "content")
 EXPECTED = ("expected_answer", "expected", "reference", "gold_answer", "gold", "truth", "target")
-ANSWER = ("answer", "prediction", "response", "output", "completion", "generated", "actual")
+# In (question, answer, prediction) the answer is the expected one, so that word comes last.
+ANSWER = ("prediction", "response", "output", "completion", "generated", "actual", "answer")
 LABEL = ("label", "case", "record")
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -56,6 +56,8 @@ class Parts:
     after: str
     separator: str | None
     numbers_from: int | None
+    order: list[int]
+    """The passages' numbers, as they were given, in prompt order."""
 
     def with_only(self, kept: Sequence[int]) -> str:
         """The prompt with the texts of *kept* (positions from 0) alone, in their order.
@@ -113,7 +115,7 @@ def take_apart(prompt: str, passages: Sequence[Passage], question: str) -> Parts
         ):
             raise PartsError(f"the passage {block.id} stands in the prompt more than once")
     separator, first = _separator(before, blocks, gaps)
-    return Parts(before, blocks, gaps, after, separator, first)
+    return Parts(before, blocks, gaps, after, separator, first, [p.number for p in places])
 
 
 def _places(prompt: str, passages: Sequence[Passage], question: str) -> list[Place]:
