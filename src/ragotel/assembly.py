@@ -8,13 +8,24 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from operator import eq
 
 from ragotel import attributes as at
 from ragotel import faults
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.fields import to_count
-from ragotel.lists import Dropped, distinct, extra_json, head_json, settle, shas_of
+from ragotel.lists import (
+    Dropped,
+    distinct,
+    extra_json,
+    head_json,
+    is_plain,
+    is_single,
+    scores_of,
+    settle,
+    shas_of,
+)
 from ragotel.model import AttributeValue
 from ragotel.pacing import Pace
 from ragotel.record import Stage
@@ -73,7 +84,9 @@ def _as_found(
         stage.prompt or "", assembled.texts, pace, book.probes, query
     )
     assembled.survivors = survivors
-    assembled.rows = [_row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors]
+    assembled.rows = _usual_rows(stage, survivors, book) or [
+        _row(stage, *entries[s.rank], s.kept_chars, book) for s in survivors
+    ]
     sent = {s.rank for s in survivors}
     sent_texts = {assembled.texts[rank] for rank in sent}
     settled = sent | unknown
@@ -150,6 +163,26 @@ def _drop(
     assembled.dropped = [
         ((found.keys or [])[rank], "dedupe" if found.texts[rank] in sent_texts else reason, True)
         for found, rank in entries
+    ]
+
+
+def _usual_rows(stage: Stage, survivors: list[Survivor], book: ChunkBook) -> list[str] | None:
+    """Describe passages that all came whole from one list without anything special, at once."""
+    inputs = stage.inputs or []
+    found = inputs[0]
+    if len(inputs) != 1 or found.extras or "count_tokens" in stage.spec.options:
+        return None
+    all_keys, all_shas, all_scores = found.keys or [], shas_of(found, book), scores_of(found)
+    ranks = [s.rank for s in survivors]
+    keys, scores = [all_keys[n] for n in ranks], [all_scores[n] for n in ranks]
+    shas, sizes = [all_shas[n] for n in ranks], [len(found.texts[n]) for n in ranks]
+    is_usual = is_plain(keys) and is_single(scores) and sizes == [s.kept_chars for s in survivors]
+    if not is_usual or found.states or any(map(eq, keys, shas)):
+        return None
+    return [
+        f'{{"id":"{key}","score":{score:.9g},"sha":"{sha}","chars":{size}'
+        f',"tokens":{-(-size // CHARS_PER_TOKEN)}'
+        for key, score, sha, size in zip(keys, scores, shas, sizes, strict=True)
     ]
 
 

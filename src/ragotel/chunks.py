@@ -32,6 +32,8 @@ class ChunkBook:
         self._sent_at: dict[str | None, float] = {}
         self._oldest_at = time.monotonic()
         self._pid = os.getpid()
+        self.has_more = False
+        """Whether the last span had no room for some of its new texts."""
 
     def sha(self, text: str) -> str:
         """Name *text*: ``sha256:`` and 16 hex digits of its normalised form."""
@@ -77,6 +79,7 @@ class ChunkBook:
         now = time.monotonic()
         if now - self._oldest_at > SENT_FOR_S:
             self._expire(now)
+        self.has_more = False
         if self._sent_at.keys() >= set(shas):
             return {}
         return self._take(shas, texts, withheld, now)
@@ -93,7 +96,10 @@ class ChunkBook:
         for sha, text in zip(shas, texts, strict=True):
             if sha is None or text is None or sha in self._sent_at or sha in withheld:
                 continue
-            if len(text) > min(MAX_CHUNK_CHARS, room_chars):
+            if len(text) > MAX_CHUNK_CHARS:
+                continue
+            if len(text) > room_chars:
+                self.has_more = True
                 continue
             room_chars -= len(text)
             new[sha] = repair(text)

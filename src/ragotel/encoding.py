@@ -16,6 +16,7 @@ from ragotel.columns import Candidates
 from ragotel.fields import to_count, to_id
 from ragotel.lists import (
     Dropped,
+    Told,
     close_rows,
     distinct_keys,
     dropped_json,
@@ -25,7 +26,6 @@ from ragotel.lists import (
     scores_of,
     settle,
     shas_of,
-    unsaid,
 )
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
@@ -159,6 +159,10 @@ class Encoder:
 
     def _put_text(self, made: Attributes, key: str, text: str) -> None:
         """Put one text as far as it may leave, and say what became of it."""
+        if self.privacy.passes(text):
+            made[key] = text
+            made.setdefault(at.CONTENT_MODE, FULL)
+            return
         kept = self.privacy.keep(text)
         if kept.text is not None:
             made[key] = kept.text
@@ -189,13 +193,18 @@ class Encoder:
         output = stage.output
         if output is not None:
             settle(output, self.chunks, inputs)
-            shas, limit = shas_of(output, self.chunks), self.max_candidates
+            told = _told(stage)
+            is_known = stage.kind != INGEST and told.recall(output)
+            shas = None if is_known else self._shas_to_tell(stage, output, told)
             key = at.DOCUMENTS if stage.kind == RETRIEVE else at.CANDIDATES
-            made[key] = list_json(output, self._shas_to_tell(stage, output, shas), limit)
+            made[key] = list_json(output, shas, self.max_candidates)
             made[at.COUNT] = len(output) + output.unread
             if output.higher_is_better is not None:
                 made.setdefault(at.HIGHER_IS_BETTER, output.higher_is_better)
-            self._put_chunks(stage, made, output, shas)
+            if is_known:
+                told.add(output)
+            else:
+                self._put_chunks(stage, made, output)
         dropped = self._dropped(stage, entered)
         if dropped:
             made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
@@ -203,23 +212,21 @@ class Encoder:
             is_same = _is_identity(inputs, output)
             made[at.RERANK_EFFECT] = "identity" if is_same else "reordered"
 
-    def _shas_to_tell(
-        self, stage: Stage, found: Candidates, shas: list[str | None]
-    ) -> list[str | None] | None:
-        if stage.kind == INGEST:
-            # It makes a manifest by itself.
-            return shas
-        limit = self.max_candidates
-        return unsaid(stage.trace.told, (found.keys or [])[:limit], shas[:limit])
+    def _shas_to_tell(self, stage: Stage, found: Candidates, told: Told) -> list[str | None] | None:
+        shas = shas_of(found, self.chunks)
+        # An ingest run makes a manifest by itself.
+        return shas if stage.kind == INGEST else told.unsaid(found, self.max_candidates)
 
-    def _put_chunks(
-        self, stage: Stage, made: Attributes, found: Candidates, shas: list[str | None]
-    ) -> None:
-        if not self.privacy.keeps_text:
-            return
-        new = self.chunks.take_new(shas, found.texts, stage.trace.withheld)
-        if new:
-            made[at.CHUNKS] = dump(new)
+    def _put_chunks(self, stage: Stage, made: Attributes, found: Candidates) -> None:
+        """Send the texts that this process had not sent before."""
+        told = _told(stage)
+        if self.privacy.keeps_text and not told.has(found):
+            shas = shas_of(found, self.chunks)
+            new = self.chunks.take_new(shas, found.texts, stage.trace.withheld)
+            if new:
+                made[at.CHUNKS] = dump(new)
+            told.is_certain = told.is_certain and not self.chunks.has_more
+            told.add(found)
 
     def _put_prompt(self, stage: Stage, made: Attributes) -> None:
         inputs = stage.inputs or []
@@ -236,15 +243,12 @@ class Encoder:
         if dropped:
             made[at.DROPPED] = dropped_json(dropped[:_MAX_LISTED])
         for found in inputs:
-            self._put_chunks_once(stage, made, found)
+            if at.CHUNKS not in made:
+                self._put_chunks(stage, made, found)
         if stage.prompt is not None:
             # Last: the ids then stand near those of the lists before, which is what gzip looks for.
             self._put_text(made, at.PROMPT_TEXT, stage.prompt)
         made.setdefault(at.CONTENT_MODE, self.privacy.mode)
-
-    def _put_chunks_once(self, stage: Stage, made: Attributes, found: Candidates) -> None:
-        if at.CHUNKS not in made:
-            self._put_chunks(stage, made, found, shas_of(found, self.chunks))
 
     def _put_reply(self, stage: Stage, made: Attributes) -> None:
         if stage.first_chunk_ns:
@@ -256,10 +260,19 @@ class Encoder:
         if stage.kind in RANKINGS and stage.output is not None and stage.inputs:
             reason = _INFERRED.get(stage.kind) or stage.spec.options.get("reason") or "other"
             keys = distinct_keys(stage.inputs) if entered is None else entered
-            gone = dict.fromkeys(keys).keys() - {None, *(stage.output.keys or ())}
+            gone = set(keys).difference(stage.output.keys or ())
+            gone.discard(None)
             if gone:
                 inferred = [(key, str(reason), True) for key in keys if key in gone]
         return _told_first(stage, inferred)
+
+
+def _told(stage: Stage) -> Told:
+    """Give the memory of the stage's request; only the worker asks."""
+    trace = stage.trace
+    if trace.told is None:
+        trace.told = Told()
+    return trace.told
 
 
 def _told_first(stage: Stage, inferred: list[Dropped]) -> list[Dropped]:

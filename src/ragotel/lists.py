@@ -176,9 +176,12 @@ def _number(score: float | None) -> str:
 
 def dropped_json(dropped: Sequence[Dropped]) -> str:
     """Write what a stage let go, with reasons."""
-    keys, reasons, marks = zip(*dropped, strict=True)
-    if len(set(reasons)) == 1 == len(set(marks)) and is_plain(keys):
-        return fill('{"id":"%s"' + _reason_json(reasons[0], marks[0]).replace("%", "%%"), keys)
+    _, reason, mark = dropped[0]
+    keys = [key for key, why, how in dropped if why == reason and how is mark]
+    if len(keys) == len(dropped) and is_plain(keys):
+        end = f'"{_reason_json(reason, mark)}'
+        between = end + '},{"id":"'
+        return f'[{{"id":"{between.join(keys)}{end}}}]'  # type: ignore[arg-type]
     return close_rows(
         [
             f'{{"id":{_quoted(key)}{_reason_json(reason, inferred)}'
@@ -191,30 +194,67 @@ def _reason_json(reason: str, inferred: bool) -> str:
     return f',"reason":{dump(reason)},"inferred":{"true" if inferred else "false"}'
 
 
-def unsaid(
-    told: dict[str | None, str | None], keys: Sequence[str | None], shas: Sequence[str | None]
-) -> list[str | None] | None:
-    """Leave out the hashes that an earlier list of the request said; None: all of them.
+class Told:
+    """What the lists of one request have said so far, so that no later one says it again."""
 
-    An id that was seen with two texts is told each time.
-    """
-    if not told and len(set(keys)) == len(keys):
-        # The usual first list; its ids without a text have no hash either.
-        told.update(zip(keys, shas, strict=True))
-        before: list[str | None] = [None] * len(keys)
-        if not any(map(eq, keys, shas)):
-            return list(shas)
-    else:
-        before = list(map(told.get, keys))
-        if before == shas:
-            return None
-        for key, sha in zip(keys, shas, strict=True):
-            if sha is not None:
+    __slots__ = ("_lists", "_shas", "_texts", "is_certain")
+
+    def __init__(self) -> None:
+        self._shas: dict[str | None, str | None] = {}
+        self._texts: dict[str | None, str | None] = {}
+        self._lists: list[Candidates] = []
+        self.is_certain = True
+        """False: some texts must be looked at again, for want of room or as an id has two."""
+
+    def add(self, found: Candidates) -> None:
+        """Remember that all texts of a settled list were looked at."""
+        self._lists.append(found)
+
+    def has(self, found: Candidates) -> bool:
+        """Whether this very list was looked at and nothing is left to do."""
+        return self.is_certain and any(found is one for one in self._lists)
+
+    def recall(self, found: Candidates) -> bool:
+        """Take over the hashes of a settled list if earlier lists had all of its texts."""
+        keys = found.keys or []
+        if not self.is_certain or list(map(self._texts.get, keys)) != found.texts:
+            return False
+        if None in keys or None in found.texts:
+            return False
+        if found.shas is None:
+            found.shas = list(map(self._shas.get, keys))
+        return True
+
+    def unsaid(self, found: Candidates, limit: int) -> list[str | None] | None:
+        """Leave out the hashes that an earlier list of the request said; None: all of them.
+
+        An id that was seen with two texts is told each time.
+        """
+        keys, shas = (found.keys or [])[:limit], (found.shas or [])[:limit]
+        told = self._shas
+        if not told and len(set(keys)) == len(keys):
+            # The usual first list; its ids without a text have no hash either.
+            told.update(zip(keys, shas, strict=True))
+            self._texts.update(zip(keys, found.texts, strict=False))
+            before: list[str | None] = [None] * len(keys)
+            if not any(map(eq, keys, shas)):
+                return list(shas)
+        else:
+            before = list(map(told.get, keys))
+            if before == shas:
+                return None
+            for key, sha, text in zip(keys, shas, found.texts, strict=False):
+                if sha is None:
+                    continue
                 known = told.get(key)
-                told[key] = sha if known in (None, sha) else ""
-    return [
-        None if sha in (old, key) else sha for key, sha, old in zip(keys, shas, before, strict=True)
-    ]
+                if known in (None, sha):
+                    told[key], self._texts[key] = sha, text
+                else:
+                    told[key], self.is_certain = "", False
+        return [
+            None if sha in (old, key) else sha
+            for key, sha, old in zip(keys, shas, before, strict=True)
+        ]
 
 
 def scores_of(found: Candidates) -> Column:
@@ -255,6 +295,8 @@ def extra_json(field: str, value: Any) -> str:
 def distinct_keys(lists: Iterable[Candidates]) -> list[str | None]:
     """List each id of settled lists once, in order; every candidate without id counts."""
     keys = [key for candidates in lists for key in candidates.keys or ()]
+    if len(set(keys)) == len(keys):
+        return keys
     if None not in keys:
         return list(dict.fromkeys(keys))
     seen: set[str] = set()

@@ -76,14 +76,13 @@ class Page:
 class Probe(NamedTuple):
     """What one text is looked for by: pieces of its head and its middle, simplified.
 
-    The keys are a whole word inside of each piece, or None if it has none: a word that the prompt
-    does not have tells at the cost of one look-up that the piece is not there either.
+    The two keys are a whole word inside of each piece, or None if it has none: a word that the
+    prompt does not have tells at the cost of one look-up that the piece is not there either.
     """
 
     head: str
-    head_key: str | None
     middle: str
-    middle_key: str | None
+    keys: tuple[str | None, str | None]
 
 
 def make_probe(text: str) -> Probe:
@@ -91,7 +90,7 @@ def make_probe(text: str) -> Probe:
     middle_at = len(text) // 2
     head = simplify(text[: 4 * PROBE_CHARS])[:PROBE_CHARS]
     middle = simplify(text[middle_at : middle_at + 3 * PROBE_CHARS])[:PROBE_CHARS]
-    return Probe(head, _inner_word(head), middle, _inner_word(middle))
+    return Probe(head, middle, (_inner_word(head), _inner_word(middle)))
 
 
 def make_probes(texts: Sequence[str]) -> list[Probe]:

@@ -14,6 +14,7 @@ from ragotel.columns import Candidates
 
 if TYPE_CHECKING:
     from ragotel.encoding import Encoder
+    from ragotel.lists import Told
     from ragotel.model import SpanData
     from ragotel.spec import Spec
 
@@ -52,8 +53,8 @@ class Trace:
         """Lists that no later stage has taken yet."""
         self.size_bytes = 0
         self.span_count = 0
-        self.told: dict[str | None, str | None] = {}
-        """Hashes of the texts that lists of this trace have named so far, by id; once encoded."""
+        self.told: Told | None = None
+        """What the lists of this trace have said so far; once encoded."""
         self.withheld: frozenset[str] = frozenset()
         """Hashes of texts that a permission filter dropped; known once encoded."""
 

@@ -73,11 +73,12 @@ def find_survivors(
     # Stripped where it comes to that: most are told apart by one word.
     stripped = [text or "" for text in texts]
     ranks = [rank for rank, text in enumerate(stripped) if text]
-    unknown = set(range(len(texts))).difference(ranks)
+    unknown = set(range(len(texts))).difference(ranks) if len(ranks) < len(texts) else set()
     page = Page(prompt, pace)
     found: dict[int, Survivor] = {}
     left = _claim_whole(page, stripped, ranks, found, pace, probes)
-    _claim_altered(page, stripped, left, found, pace, question.strip())
+    if left.begun or left.changed or left.headless:
+        _claim_altered(page, stripped, left, found, pace, question.strip())
     _add_inner(page, stripped, ranks, found, pace)
     unknown.update(left.blank)
     if page.scanned_chars > _SCAN_LIMIT_CHARS:
@@ -122,14 +123,15 @@ def _claim_whole(
     if missed == len(ranks):
         return left
     tokens = simplified_words(page.rest)
-    rest, words = " ".join(tokens), {None, *tokens}
+    words = {None, *tokens}
+    is_strange, rest = words.isdisjoint, ""
     for start in range(missed, len(ranks), _PROBED_AT_ONCE):
         some = ranks[start : start + _PROBED_AT_ONCE]
         pace.step()
-        for rank, probe in zip(some, probes([texts[rank] for rank in some]), strict=True):
-            may_begin, has_middle = probe.head_key in words, probe.middle_key in words
-            if not may_begin and not has_middle:
-                continue
+        pairs = zip(some, probes([texts[rank] for rank in some]), strict=True)
+        for rank, probe in [pair for pair in pairs if not is_strange(pair[1].keys)]:
+            may_begin, has_middle = probe.keys[0] in words, probe.keys[1] in words
+            rest = rest or " ".join(tokens)
             if page.scanned_chars > _SCAN_LIMIT_CHARS:
                 return left
             pace.step()
@@ -377,6 +379,8 @@ def _add_inner(
 ) -> None:
     """Find passages that stand whole inside of a much longer one that was sent."""
     limit_chars = 0.8 * max((s.end - s.start for s in found.values()), default=0)
+    if min(map(len, texts), default=0) >= limit_chars:
+        return
     short = [r for r in ranks if PROBE_CHARS <= len(texts[r]) < limit_chars and r not in found]
     sent = {texts[rank] for rank in found} if short else set()
     for rank in short:

@@ -77,13 +77,25 @@ def _value(value: AttributeValue) -> bytes:
 
 def key_values(tag: bytes, attributes: Mapping[str, AttributeValue]) -> list[bytes]:
     """Write *attributes* as repeated KeyValue fields under *tag*, as pieces to be joined."""
-    return [
-        _remembered.get((tag, name, value, value.__class__)) or _key_value(tag, name, value)
-        for name, value in attributes.items()
-    ]
+    pieces: list[bytes] = []
+    for name, value in attributes.items():
+        kind = value.__class__
+        if kind is str and len(value) > _LONG_CHARS:  # type: ignore[arg-type]
+            # Neither hashed nor copied: it would cost more than all the rest.
+            raw = utf8(value)  # type: ignore[arg-type]
+            key, size = _key(name), varint(len(raw))
+            inner = 1 + len(size) + len(raw)
+            outer = varint(inner)
+            whole = varint(len(key) + 1 + len(outer) + inner)
+            pieces += (b"".join((tag, whole, key, b"\x12", outer, b"\x0a", size)), raw)
+        else:
+            known = _remembered.get((name, value, kind, tag))
+            pieces.append(known or _key_value(tag, name, value))
+    return pieces
 
 
-_remembered: dict[tuple[bytes, str, AttributeValue, type], bytes] = {}
+_LONG_CHARS = 400
+_remembered: dict[tuple[str, AttributeValue, type, bytes], bytes] = {}
 """Encoded attributes by content: most of a span's are the same as in the last request."""
 _MAX_REMEMBERED = 2048
 
@@ -94,7 +106,7 @@ def _key_value(tag: bytes, name: str, value: AttributeValue) -> bytes:
     if len(made) <= _SHORT:
         if len(_remembered) >= _MAX_REMEMBERED:
             _remembered.clear()
-        _remembered[tag, name, value, value.__class__] = made
+        _remembered[name, value, value.__class__, tag] = made
     return made
 
 
@@ -121,8 +133,7 @@ def encode_span(span: SpanData) -> bytes:
     if span.status_code or span.status_message:
         pieces.append(_field(b"\x7a", _status(span)))
     pieces.append(_FLAGS)
-    body = b"".join(pieces)
-    return b"".join((_SPAN_IN_SCOPE, varint(len(body)), body))
+    return b"".join((_SPAN_IN_SCOPE, varint(sum(map(len, pieces))), *pieces))
 
 
 def _status(span: SpanData) -> bytes:
