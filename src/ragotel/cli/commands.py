@@ -39,8 +39,8 @@ TABLE: dict[str, Entry] = {
     "grade": Entry("grade", "Say whether an answer was right."),
     "complaint": Entry("grade", "Record what a user complained about."),
     "manifest": Entry("manifest", "Load what an index version holds."),
-    "probe": Entry("probe", "Load deep ranks of gold passages."),
-    "ablate": Entry("probe", "Load answers given with gold alone, or at other positions."),
+    "probe": Entry("probe", "Search deeply for the gold passages that were missed."),
+    "ablate": Entry("ablate", "Ask the model again with the gold passage alone, or elsewhere."),
     "doctor": Entry("doctor", "Send a canary through the real path and say what is captured."),
 }
 
