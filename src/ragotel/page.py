@@ -73,6 +73,27 @@ class Page:
         return next(((a, b) for a, b in self.free if a <= at < b), (at, at))
 
 
+def stands_alone(text: str, start: int, end: int) -> bool:
+    """Refuse "10" inside of "110": a short text must not adjoin a letter or digit."""
+    before = text[start - 1] if start else " "
+    after = text[end] if end < len(text) else " "
+    return not (before.isalnum() and text[start].isalnum()) and not (
+        after.isalnum() and text[end - 1].isalnum()
+    )
+
+
+def common_chars(text: str, offset: int, page: str, at: int, end: int) -> int:
+    """Count how far *text* from *offset* runs along *page* from *at*, by halving."""
+    low, high = 0, min(len(text) - offset, end - at)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[offset + low : offset + middle] == page[at + low : at + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 class Probe(NamedTuple):
     """What one text is looked for by: pieces of its head and its middle, simplified.
 

@@ -51,7 +51,7 @@ class Privacy:
 
     def passes(self, text: str) -> bool:
         """Tell quickly the usual text, which leaves as it is."""
-        return self.mode == FULL and len(text) <= self.max_text_chars and text.isascii()
+        return self.mode == FULL and len(text) <= self.max_text_chars and repair(text) is text
 
     def keep(self, text: str) -> Kept:
         """Cut, hash or withhold *text*; a text cut short keeps its head and its tail."""

@@ -20,9 +20,12 @@ from ragotel.page import (
     WINDOW_CHARS,
     Page,
     Probe,
+    common_chars,
+    make_probe,
     make_probes,
     simplified_words,
     simplify,
+    stands_alone,
 )
 
 _HINT_CHARS = 2000
@@ -193,7 +196,7 @@ def _find_next(page: Page, rank: int, text: str, hint: int) -> Survivor | None:
         return None
     at = page.text.find(text[:PROBE_CHARS], hint, hint + _HINT_CHARS)
     # All that was claimed so far ends at the hint, so that the place is free.
-    if at < 0 or not page.text.startswith(text, at):
+    if at < 0 or page.text[at : at + size] != text:
         return None
     return Survivor(rank, at, at + size, size, True)
 
@@ -230,26 +233,18 @@ def _find_whole(page: Page, rank: int, text: str) -> Survivor | None:
     if len(rest) <= WINDOW_CHARS and text[:PROBE_CHARS] not in rest:
         return None
     for at in page.find(text[:PROBE_CHARS]):
-        if size < PROBE_CHARS and not _stands_alone(page.text, at, at + size):
+        if size < PROBE_CHARS and not stands_alone(page.text, at, at + size):
             continue
-        if page.text.startswith(text, at):
+        # Not `startswith`: it goes character by character where only one side is all Latin-1.
+        if page.text[at : at + size] == text:
             return Survivor(rank, at, at + size, size, True)
     return None
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Refuse "10" inside of "110": a short text must not adjoin a letter or digit."""
-    before = text[start - 1] if start else " "
-    after = text[end] if end < len(text) else " "
-    return not (before.isalnum() and text[start].isalnum()) and not (
-        after.isalnum() and text[end - 1].isalnum()
-    )
 
 
 def _longest_prefix(page: Page, rank: int, text: str) -> Survivor | None:
     best: Survivor | None = None
     for at in page.find(text[:PROBE_CHARS]):
-        size = _common_chars(text, 0, page.text, at, page.part(at)[1])
+        size = common_chars(text, 0, page.text, at, page.part(at)[1])
         if size >= PROBE_CHARS and (best is None or size > best.kept_chars):
             best = Survivor(rank, at, at + size, size, False)
     return best
@@ -260,7 +255,7 @@ def _longest_stretch(page: Page, rank: int, text: str) -> Survivor | None:
     best: Survivor | None = None
     offset = len(text) // 2
     for at in page.find(text[offset : offset + PROBE_CHARS]):
-        size = _common_chars(text, offset, page.text, at, page.part(at)[1])
+        size = common_chars(text, offset, page.text, at, page.part(at)[1])
         back = 0
         limit = min(offset, at - page.part(at)[0])
         while back < limit and text[offset - back - 1] == page.text[at - back - 1]:
@@ -270,27 +265,24 @@ def _longest_stretch(page: Page, rank: int, text: str) -> Survivor | None:
     return best
 
 
-def _common_chars(text: str, offset: int, page: str, at: int, end: int) -> int:
-    """Count how far *text* from *offset* runs along *page* from *at*, by halving."""
-    low, high = 0, min(len(text) - offset, end - at)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text[offset + low : offset + middle] == page[at + low : at + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _claim_question(page: Page, question: str) -> None:
+def _claim_question(page: Page, question: str) -> bool:
     """Explain one place by the question, the last one: a user may quote a passage."""
     if len(question) < PROBE_CHARS:
-        return
+        return False
     for start, end in reversed(page.free):
         at = page.text.rfind(question, start, end)
         if at >= 0:
             page.claim(at, at + len(question))
-            return
+            return True
+    return False
+
+
+def _begins_beyond(page: Page, texts: Sequence[str], left: _Left) -> None:
+    """Forget the texts whose beginning stood in the question alone."""
+    rest = page.rest
+    simple = simplify(rest)
+    left.begun = [rank for rank in left.begun if texts[rank][:PROBE_CHARS] in rest]
+    left.changed = [rank for rank in left.changed if make_probe(texts[rank]).head in simple]
 
 
 def _claim_altered(
@@ -302,7 +294,8 @@ def _claim_altered(
     question: str,
 ) -> None:
     """Claim texts that were trimmed, and those whose white space or escapes differ."""
-    _claim_question(page, question)
+    if _claim_question(page, question):
+        _begins_beyond(page, texts, left)
     changed = left.changed + [r for r in left.begun if _goes_on_altered(page, texts[r])]
     if changed:
         _claim_simplified(page, texts, sorted({*changed, *left.begun}), found, pace, question)
@@ -323,7 +316,7 @@ def _claim_altered(
 def _goes_on_altered(page: Page, text: str) -> bool:
     """Tell a text whose white space was changed from one that was cut: the former goes on."""
     for at in page.find(text[:PROBE_CHARS]):
-        size = _common_chars(text, 0, page.text, at, page.part(at)[1])
+        size = common_chars(text, 0, page.text, at, page.part(at)[1])
         ahead = simplify(text[size : size + 4 * PROBE_CHARS])[:PROBE_CHARS]
         there = simplify(page.text[at + size : at + size + 8 * PROBE_CHARS])
         # Both sides start where the one has a blank or an escape that the other lacks.

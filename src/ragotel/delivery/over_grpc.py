@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import grpc
 
+from ragotel.delivery.order import Piece, arrange
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.partial import read_partial_success
 from ragotel.delivery.transport import Answer, OtlpCodec
@@ -34,9 +35,10 @@ class GrpcTransport(OtlpCodec):
         self._channel: Any = None
         self._export: Any = None
 
-    def message(self, pieces: list[bytes]) -> bytes:
+    def message(self, pieces: list[Piece]) -> bytes:
         # The channel compresses; doing it here would send gzip inside of gzip.
-        return self._envelope.message(pieces)
+        lists, others = arrange(pieces)
+        return self._envelope.message(lists + others)
 
     def send(self, message: bytes, timeout_s: float) -> Answer:
         if self._channel is None:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ragotel.delivery.order import Piece, arrange, piece_of
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.trim import fit_span
 from ragotel.model import SpanData
@@ -60,19 +61,27 @@ class OtlpCodec:
         self._gzip = settings.compression == "gzip"
         self.overhead_bytes = envelope.overhead_bytes
 
-    def encode(self, span: SpanData, limit_bytes: int) -> tuple[bytes, int, bool]:
+    def encode(self, span: SpanData, limit_bytes: int) -> tuple[Piece, int, bool]:
         fitted, encoded = fit_span(span, limit_bytes)
-        return encoded, len(encoded), fitted is not span
+        return piece_of(fitted, encoded), len(encoded), fitted is not span
 
-    def message(self, pieces: list[bytes]) -> bytes:
-        body = self._envelope.message(pieces)
-        return gzip(body) if self._gzip else body
+    def message(self, pieces: list[Piece]) -> bytes:
+        if not self._gzip:
+            return self._envelope.message([piece.raw for piece in pieces])
+        lists, others = arrange(pieces)
+        tail_bytes = sum(map(len, others))
+        return gzip(self._envelope.message(lists + others), tail_bytes)
 
 
-def gzip(body: bytes) -> bytes:
-    """Compress *body* in one call, which leaves the interpreter to other threads meanwhile."""
+def gzip(body: bytes, tail_bytes: int = 0) -> bytes:
+    """Compress *body*, which leaves the interpreter to other threads meanwhile.
+
+    The last *tail_bytes* are of another kind than what is before, and get codes of their own.
+    """
     compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31, 9)
-    return compressor.compress(body) + compressor.flush()
+    whole, middle = memoryview(body), len(body) - tail_bytes
+    head = compressor.compress(whole[:middle]) + compressor.flush(zlib.Z_BLOCK)
+    return b"".join((head, compressor.compress(whole[middle:]), compressor.flush()))
 
 
 def backoff_s(attempt: int, retry_after_s: float | None = None) -> float:
