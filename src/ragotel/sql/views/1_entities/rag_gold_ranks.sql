@@ -56,6 +56,7 @@ select
     ) as is_gold,
     toUInt32(indexOf(is_gold, 1)) as position,
     nullIf(position, 0) as gold_rank,
+    arrayDistinct(arrayFilter((key, gold) -> gold and key != '', stage_rows.keys, is_gold)) as gold_keys,
     position = 0
     and stage_rows.evidence in ('whole', 'empty')
     and (
