@@ -11,13 +11,13 @@ _SLICE_NS = 300_000
 # 0 would take the interpreter's lock back before another thread can wake up to it.
 _STEP_ASIDE_S = 1e-5
 # What reading two clocks one after the other may differ by; waking up takes a thread longer.
-_CLOCKS_NS = 1_000
+_CLOCKS_NS = 2_000
 
 is_hurried = False
 """Set by the worker while more comes in than it can encode: stepping aside would then lose data."""
 _since_ns = 0
-_others_ns = -1
-"""CPU time of all other threads at the last step; less than 0: not known."""
+_others_ns: int | None = None
+"""CPU time of all other threads when the last step began; None: not known."""
 
 
 class Pace:
@@ -35,7 +35,7 @@ class Pace:
         if is_hurried or time.perf_counter_ns() - _since_ns < _SLICE_NS:
             return
         others_ns = time.process_time_ns() - time.thread_time_ns()
-        if _others_ns < 0 or others_ns - _others_ns > _CLOCKS_NS:
+        if _others_ns is None or others_ns - _others_ns > _CLOCKS_NS:
             time.sleep(_STEP_ASIDE_S)
         # As it was before: who has run meanwhile may wait again.
         _others_ns = others_ns
@@ -45,4 +45,4 @@ class Pace:
 def begin() -> None:
     """Start a slice: the thread has just waited for something else."""
     global _since_ns, _others_ns
-    _since_ns, _others_ns = time.perf_counter_ns(), -1
+    _since_ns, _others_ns = time.perf_counter_ns(), None

@@ -78,7 +78,7 @@ def gzip(body: bytes, tail_bytes: int = 0) -> bytes:
 
     The last *tail_bytes* are of another kind than what is before, and get codes of their own.
     """
-    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31, 9)
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31, 8)
     whole, middle = memoryview(body), len(body) - tail_bytes
     head = compressor.compress(whole[:middle]) + compressor.flush(zlib.Z_BLOCK)
     return b"".join((head, compressor.compress(whole[middle:]), compressor.flush()))
