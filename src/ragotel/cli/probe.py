@@ -27,9 +27,9 @@ _SKIPS = {
     "names one",
 }
 _BANDS = {
-    "within_k": "within k: lost after the search",
-    "near_misses": "near miss, up to 2 k",
-    "distant": "distant, beyond 2 k",
+    "within_k": "within k",
+    "near_misses": "near miss: up to 2 k",
+    "distant": "distant: beyond 2 k",
     "k_unknown": "found; the request's k is not recorded",
     "not_found": "not found by the probe",
     "not_probed": "not probed",
@@ -58,7 +58,7 @@ _BANDS = {
     help="The index version that the search reads; else what the search says itself.",
 )
 @click.option(
-    "--principal", default="", metavar="NAME", help="Search as NAME where a label names nobody."
+    "--principal", default="", metavar="NAME", help="As whom to search where a label names nobody."
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the N newest requests.")
 @click.option("--all", "is_all", is_flag=True, help="Every passage, not only those missed.")
@@ -165,6 +165,9 @@ def _print(outcome: Outcome, bands: Mapping[str, Any] | None, k: int) -> None:
         click.echo(f"... and {more:,} more (--json names them all)", err=True)
     for note in outcome.notes:
         click.echo(one_line(f"note: {note}"), err=True)
+    if not outcome.asked and not outcome.skipped:
+        click.echo("No passage of this set was missed." if bands is None else "Nothing was probed.")
+        return
     versions = f" of index version {', '.join(outcome.versions)}" if outcome.versions else ""
     failed = f", {len(outcome.failures):,} of them failed" if outcome.failures else ""
     click.echo(
@@ -173,10 +176,8 @@ def _print(outcome: Outcome, bands: Mapping[str, Any] | None, k: int) -> None:
     )
     for reason, count in outcome.skipped.items():
         click.echo(f"{count:,} passages {_SKIPS[reason]}.")
-    if bands is None:
-        click.echo("No passage of this set was missed.")
-        return
-    _print_bands(bands)
+    if bands is not None:
+        _print_bands(bands)
 
 
 def _print_bands(bands: Mapping[str, Any]) -> None:

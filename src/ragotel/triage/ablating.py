@@ -31,7 +31,7 @@ from ragotel.triage.prompt_parts import Block, Parts, PartsError, take_apart
 GENERATOR_ROLES = (Role("prompt", PROMPT),)
 JUDGE_ROLES = (
     Role("question", QUESTION),
-    Role("expected", EXPECTED),
+    Role("expected_answer", EXPECTED),
     Role("answer", ANSWER),
     Role("label", LABEL, is_placed=False, is_needed=False),
 )
@@ -132,7 +132,7 @@ class Ablator:
         positional, keywords = self.judge.arguments(
             {
                 "question": case.question,
-                "expected": case.label["expected_answer"],
+                "expected_answer": case.label["expected_answer"],
                 "answer": answer,
                 "label": case.label,
             }

@@ -119,5 +119,5 @@ def _named(parameters: list[inspect.Parameter], roles: tuple[Role, ...]) -> dict
 
 
 def _advice(target: str, roles: tuple[Role, ...], fault: str) -> str:
-    wanted = ", ".join(role.names[0] for role in roles if role.is_needed)
+    wanted = ", ".join(role.key for role in roles if role.is_needed)
     return f"{target} {fault}; give a function of ({wanted})."

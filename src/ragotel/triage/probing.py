@@ -147,7 +147,7 @@ class Prober:
         if leg.version not in self.outcome.versions:
             self.outcome.versions.append(leg.version)
         for target in wanted:
-            self._keep(leg, target, heard.hits, principal)
+            self._keep(leg, target, heard.hits)
 
     def _wanted(
         self, leg: Leg, group: Sequence[Target], before: dict[tuple[Any, ...], int]
@@ -183,7 +183,7 @@ class Prober:
             )
             return None
 
-    def _keep(self, leg: Leg, target: Target, hits: Sequence[Hit], principal: str) -> None:
+    def _keep(self, leg: Leg, target: Target, hits: Sequence[Hit]) -> None:
         hits = hits[: self.k]
         rank = next((at for at, hit in enumerate(hits, 1) if is_gold(hit, target)), None)
         score = None if rank is None else hits[rank - 1].score
@@ -191,7 +191,8 @@ class Prober:
             (
                 *target.key,
                 leg.name,
-                principal if leg.caller.takes("principal") else "",
+                # As whom the label means it: a default only tells the search that it is nobody's.
+                target.principal if leg.caller.takes("principal") else "",
                 self.k,
                 rank,
                 score,

@@ -1,6 +1,6 @@
 -- answers: how far down a deep search are the gold passages, and which of them could a reranker reach?
 -- grain:   one row per day × service × label set × index version × bucket of the passage
--- reads:   triage_passages, rag_request_probes
+-- reads:   triage_passages, rag_request_probes, rag_labels
 -- The columns from within_k to not_probed sum to passages; k is the request's own cut-off, near_misses lie between k
 -- and twice k, not_found are those of which a probe of the version that served says: not within its k.
 -- reachable_within_N counts every deep rank up to N: what a reranker over the top N would be handed.
@@ -12,9 +12,16 @@ with
             request_id,
             label_id,
             passage,
-            groupUniqArray((index_version, principal)) as probed
-        from rag_request_probes
-        where index_version != ''
+            groupUniqArray(toString(probes.index_version)) as probed_versions
+        from rag_request_probes as probes
+        inner join (
+            select label_id, argMax(principal, loaded_at) as label_principal
+            from rag_labels
+            group by label_id
+        ) as labels on labels.label_id = probes.label_id
+        where
+            probes.index_version != ''
+            and probes.principal in ('', label_principal)
         group by trace_id, request_id, label_id, passage
     ),
     placed as (
@@ -28,10 +35,7 @@ with
             passages.deep_rank as deep_rank,
             passages.top_k as top_k,
             passages.near_miss as near_miss,
-            arrayExists(
-                probe -> has(splitByString(', ', passages.index_version), probe.1),
-                probes.probed
-            ) as is_probed
+            hasAny(splitByString(', ', passages.index_version), probes.probed_versions) as is_probed
         from triage_passages as passages
         left join probes
             on probes.trace_id = passages.trace_id
