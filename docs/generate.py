@@ -28,6 +28,7 @@ _LAYERS = {
     "views/2_triage": "Triage: what went wrong, and why",
     "views/3_distributions": "Distributions: how often",
     "views/4_alerts": "Alerts: limits that are broken",
+    "views/5_comparisons": "Comparisons: two arms, question by question",
 }
 _TABLE = "tables"
 

@@ -41,6 +41,8 @@ TABLE: dict[str, Entry] = {
     "manifest": Entry("manifest", "Load what an index version holds."),
     "probe": Entry("probe", "Search deeply for the gold passages that were missed."),
     "ablate": Entry("ablate", "Ask the model again with the gold passage alone, or elsewhere."),
+    "rules": Entry("rules", "Register adoption rules before the arms run, and list them."),
+    "compare": Entry("compare", "Compare two arms under a rule that was set in advance."),
     "doctor": Entry("doctor", "Send a canary through the real path and say what is captured."),
 }
 
