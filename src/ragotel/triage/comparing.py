@@ -209,7 +209,7 @@ def _warnings(
         if arm.unlabelled_requests:
             yield (
                 f"{_count(arm.unlabelled_requests, 'request')} of {arm.name!r} "
-                "met no label and are in no figure."
+                "met no label: left out of every figure."
             )
     for one in figures:
         yield from _warnings_of(rule, one, arms)

@@ -9,6 +9,7 @@ with
     scoped as (
         select
             *,
+            split as half,
             scope,
             outcome not in ('only_a', 'only_b') as is_paired
         from ab_pairs
@@ -45,7 +46,7 @@ with
             quantileExactInclusiveArrayIf(0.5)(durations_ms_b, is_paired) as p50_b,
             quantileExactInclusiveArrayIf(0.95)(durations_ms_a, is_paired) as p95_a,
             quantileExactInclusiveArrayIf(0.95)(durations_ms_b, is_paired) as p95_b,
-            countIf(is_paired and split = 'diagnosis' and is_split_declared) as diagnosis_questions,
+            countIf(is_paired and half = 'diagnosis' and is_split_declared) as diagnosis_questions,
             arraySort(groupArrayIf(label_id, outcome = 'gained')) as gained_labels,
             arraySort(groupArrayIf(label_id, outcome = 'lost')) as lost_labels,
             arraySort(groupArrayIf(label_id, outcome = 'only_a')) as only_a_labels,
