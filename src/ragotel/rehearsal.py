@@ -146,6 +146,20 @@ class Rehearsal:
         recorder.active = self._own
         running.carry_into_threads()
         self._ear.stages.clear()
+        return self._run(function, *args, **kwargs)
+
+    def call_untraced(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The same with recording off: what a service without ragotel would do."""
+        recorder.active = None
+        running.stop_carrying()
+        return self._run(function, *args, **kwargs)
+
+    @property
+    def stage_count(self) -> int:
+        """How many stages the last recorded call had; 0 where nothing in it is decorated."""
+        return len(self._ear.stages)
+
+    def _run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with contextlib.redirect_stdout(sys.stderr):
             result = function(*args, **kwargs)
             if inspect.isawaitable(result):
