@@ -5,8 +5,9 @@ Pipeline: your function -> [this door] -> recorder -> delivery -> OTLP -> store 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ragotel import recorder as _recorder
 from ragotel.blocks import context, stage
 from ragotel.decorators import (
     assemble,
@@ -21,6 +22,9 @@ from ragotel.decorators import (
 )
 from ragotel.recorder import current_request_id, flush, shutdown
 from ragotel.services import service
+
+if TYPE_CHECKING:
+    from ragotel.settings import Settings
 
 __all__ = [
     "assemble",
@@ -51,12 +55,25 @@ def configure(service: str | None = None, **settings: Any) -> None:
 
     Args:
         service: the service's name.
-        settings: endpoint, protocol, headers, resource, content_mode, max_text_chars, disabled, ...
+        settings: endpoint, protocol, headers, resource, content_mode, max_text_chars, disabled,
+            instrument (libraries to be recorded without a decorator; all that are known), ...
 
     Raises:
         ConfigurationError: a setting is unknown or has a value that cannot work.
     """
-    from ragotel import recorder
     from ragotel.settings import resolve_settings
 
-    recorder.configure(resolve_settings(service_name=service, **settings))
+    _recorder.configure(resolve_settings(service_name=service, **settings))
+
+
+def _instrument(settings: Settings) -> None:
+    """Hook the libraries that the settings name; not imported where they name none."""
+    if settings.instrument is False:
+        return
+    from ragotel import instrument
+
+    names = () if settings.instrument is True else settings.instrument
+    instrument.instrument(*names)
+
+
+_recorder.on_start = _instrument

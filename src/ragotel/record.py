@@ -6,7 +6,7 @@ Pipeline: decorators -> recorder -> [record] -> encoding (on the worker's thread
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ragotel import clock
@@ -118,6 +118,12 @@ class Stage:
     faults: int = 0
     is_late: bool = False
     end_ns: int = 0
+    nested: list[Stage] | None = None
+    """Records of the same step that hooks further inside made; merged into this one at its end."""
+    on_close: Callable[[Stage, str], bool] | None = None
+    """Asked before the stage is closed; True: another stage has taken it, it is none of its own."""
+    read_chunk: Callable[[Any], dict[str, Any] | None] | None = None
+    """Reads usage and finish reasons of one chunk of a stream, where its library is known."""
 
     def __init__(self, spec: Spec, trace: Trace, parent: Stage | None) -> None:
         self.spec = spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import CancelledError as FutureCancelledError
 from typing import Any, Protocol
 
@@ -56,6 +57,8 @@ class Recorder:
 
 active: Recorder | None = None
 """None: nothing is recorded, and decorated functions are called straight."""
+on_start: Callable[[Settings], None] | None = None
+"""Asked when recording starts: the hooks of libraries, which know the recorder, not it them."""
 _was_asked = False
 _lock = threading.Lock()
 
@@ -83,6 +86,8 @@ def configure(settings: Settings, sink: Sink | None = None) -> None:
             recorder = Recorder(settings, sink)
         running.carry_into_threads()
         active = recorder
+    if on_start is not None:
+        on_start(settings)
 
 
 def configure_from_environment() -> Recorder | None:
@@ -252,6 +257,8 @@ def close_stage(stage: Stage, outcome: str) -> None:
     try:
         if not stage.end_ns:
             stage.end_ns = clock.tick_ns()
+        if stage.on_close is not None and stage.on_close(stage, outcome):
+            return
         trace = stage.trace
         if stage.output is not None:
             trace.keep(stage.output)

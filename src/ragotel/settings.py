@@ -64,6 +64,8 @@ class Settings:
     """How long one batch is offered again to a receiver that is down or busy."""
     drain_on_sigterm: bool = True
     """Deliver on SIGTERM too, where the application left that signal's default action in place."""
+    instrument: bool | tuple[str, ...] = True
+    """Libraries whose calls are recorded without a decorator; True: all known, False: none."""
     exporter: SpanExporter | None = field(default=None, repr=False)
     """An OpenTelemetry exporter that replaces endpoint, protocol, headers and compression."""
 
@@ -143,6 +145,8 @@ def _checked(name: str, value: Any) -> Any:
         # Written so that NaN is refused too.
         if not value >= _MINIMA[name]:
             raise ConfigurationError(f"{name} is {value!r}; it must be at least {_MINIMA[name]}.")
+    if name == "instrument" and not isinstance(value, bool):
+        return _libraries(value)
     if name in ("resource", "headers"):
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{name} is {value!r}; it must map names to values.")
@@ -150,6 +154,24 @@ def _checked(name: str, value: Any) -> Any:
     if name in ("service_name", "endpoint") and not isinstance(value, str):
         raise ConfigurationError(f"{name} is {value!r}; it must be a text.")
     return value
+
+
+def _libraries(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple, set, frozenset)) or not all(
+        isinstance(name, str) for name in value
+    ):
+        raise ConfigurationError(
+            f"instrument is {value!r}; it can be True, False or a list of libraries."
+        )
+    return tuple(value)
+
+
+def _some(text: str) -> bool | tuple[str, ...]:
+    """Read true, false, or the names of libraries with commas between them."""
+    try:
+        return _flag(text)
+    except ValueError:
+        return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -221,6 +243,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "exit_timeout_s": float,
     "retry_s": float,
     "drain_on_sigterm": _flag,
+    "instrument": _some,
 }
 
 
@@ -251,6 +274,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
             "exit_timeout_s",
             "retry_s",
             "drain_on_sigterm",
+            "instrument",
         )
     },
 }

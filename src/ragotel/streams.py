@@ -103,7 +103,7 @@ def _chunk_text(stage: Stage, item: Any) -> str | None:
     from ragotel.answers import read_reply, text_of_answer
 
     if stage.kind == GENERATE:
-        reply = read_reply(item)
+        reply = (stage.read_chunk or read_reply)(item)
         if reply:
             stage.reply = {**(stage.reply or {}), **reply}
     return text_of_answer(item)

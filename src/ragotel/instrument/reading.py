@@ -1,0 +1,69 @@
+"""Reading: what the files of several libraries read alike: usage, filters, who asks.
+
+Pipeline: library's own call -> [reading] -> calls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragotel import attributes as at
+from ragotel.spec import WHO_PARAMETERS
+
+
+def reply_of(
+    *,
+    model: Any = None,
+    input_tokens: Any = None,
+    output_tokens: Any = None,
+    finish_reason: Any = None,
+) -> dict[str, Any]:
+    """Put what a model's reply says under the attributes' keys; what it does not say is left out.
+
+    *finish_reason* may be a list, one for each choice; *input_tokens* counts cached ones too.
+    """
+    found: dict[str, Any] = {}
+    if isinstance(model, str) and model:
+        found[at.REQUEST_MODEL] = model
+    for key, value in ((at.INPUT_TOKENS, input_tokens), (at.OUTPUT_TOKENS, output_tokens)):
+        if isinstance(value, int) and not isinstance(value, bool):
+            found[key] = value
+    reasons = finish_reason if isinstance(finish_reason, (list, tuple)) else [finish_reason]
+    named = [str(getattr(one, "value", one)) for one in reasons if one]
+    if named:
+        found[at.FINISH_REASONS] = named
+    return found
+
+
+def filter_of(condition: Any) -> Any:
+    """What restricted a search, as far as it can be shown: no callables."""
+    if condition is None or condition == {} or callable(condition):
+        return None
+    if hasattr(condition, "model_dump"):
+        return condition.model_dump(mode="json", exclude_none=True)
+    if isinstance(condition, (str, Mapping, list, tuple)):
+        return condition
+    return str(condition)
+
+
+def first_text_of(value: Any, names: tuple[str, ...]) -> str | None:
+    """The first of *names* that the object has as a text."""
+    for name in names:
+        found = getattr(value, name, None)
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+def who_in(around: Any) -> dict[str, Any]:
+    """Find user, session and tenant in what a framework passes along with a call."""
+    if not isinstance(around, Mapping):
+        return {}
+    found = {}
+    for key, names in WHO_PARAMETERS.items():
+        for name in names:
+            if isinstance(value := around.get(name), (str, int)) and key != at.TAGS:
+                found[key] = value
+                break
+    return found

@@ -1,0 +1,26 @@
+"""What every test of auto-instrumentation uses: the public fixture, all libraries hooked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from laws import Patched
+
+from ragotel import instrument
+from ragotel.testing import Recorded, recording
+
+
+@pytest.fixture
+def recorded() -> Iterator[Recorded]:
+    """Everything that the test's service records, with the hooks in place."""
+    with recording() as sink:
+        yield sink
+    instrument.uninstrument()
+
+
+@pytest.fixture
+def patched() -> Iterator[Patched]:
+    """Compares what the hooks patch with what was there before."""
+    yield Patched()
+    instrument.uninstrument()

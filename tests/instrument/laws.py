@@ -1,0 +1,93 @@
+"""The laws that hold for every library: nothing left behind, no target gone, nothing changed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ragotel import instrument
+from ragotel.instrument.hooks import check_targets
+from ragotel.testing import recording
+
+_MISSING = object()
+
+
+def is_known(name: str) -> bool:
+    return name in instrument.LIBRARIES
+
+
+class Patched:
+    """What one library's classes and modules held before, while and after it was hooked."""
+
+    def assert_reverted(self, name: str) -> None:
+        """Every patched object is what it was, by identity, and at least one was patched."""
+        instrument.uninstrument()
+        library = instrument.library(name)
+        for module in {h.module for h in library.hooks} | {f.module for f in library.families}:
+            try:
+                importlib.import_module(module)
+            except ImportError:
+                continue
+        instrument.instrument(name)
+        switch = instrument._switches[name]
+        patches = list(switch.patches)
+        assert patches, f"nothing of {name} was patched"
+        held = [(p.owner, p.name, p.before) for p in patches]
+        instrument.instrument(name)
+        assert switch.patches == patches, "hooking twice is hooking once"
+        assert all(vars(p.owner)[p.name] is p.ours for p in patches)
+        instrument.uninstrument(name)
+        for owner, attribute, before in held:
+            now = vars(owner).get(attribute, _MISSING)
+            if repr(before).startswith("<object object"):
+                assert now is _MISSING, f"{owner}.{attribute} was inherited"
+            else:
+                assert now is before, f"{owner}.{attribute}"
+        assert switch.patches == []
+
+    def assert_targets(self, name: str) -> None:
+        """The installed version has everything that the patch table names."""
+        assert check_targets(instrument.library(name)) == []
+
+
+def same_result(run: Callable[[], Any], show: Callable[[Any], Any] = repr) -> Any:
+    """Run a service without and with hooks: what it returns is the same; give that back."""
+    instrument.uninstrument()
+    bare = show(run())
+    with recording():
+        hooked = show(run())
+    instrument.uninstrument()
+    assert hooked == bare
+    return bare
+
+
+def ids(stage: dict[str, Any]) -> list[Any]:
+    """The ids of a recorded list, best first."""
+    return [row["id"] for row in rows(stage)]
+
+
+def scores(stage: dict[str, Any]) -> list[Any]:
+    """The scores of a recorded list, best first."""
+    return [row["score"] for row in rows(stage)]
+
+
+def rows(stage: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = stage.get("gen_ai.retrieval.documents") or stage.get(
+        "rag.candidates", []
+    )
+    return found
+
+
+def dropped(stage: dict[str, Any]) -> dict[Any, Any]:
+    return {row["id"]: row["reason"] for row in stage.get("rag.dropped", [])}
+
+
+def kinds(sink: Any) -> list[str]:
+    """The kinds of what was recorded, in the order of starting."""
+    return [span["attributes"]["rag.stage"] for span in sink.spans]
+
+
+def was_imported(module: str) -> bool:
+    return module in sys.modules
