@@ -23,8 +23,8 @@ else:
     import tomli as tomllib
 
 _GUARD = re.compile(
-    r"(?P<population>\S+) (?P<metric>\S+) not (?P<way>lower|higher)(?: than (?:the )?base)?"
-    r"(?: by more than (?P<allowed>\d+(?:\.\d+)?)(?: ms)?)?"
+    r"(?P<population>\S+) (?P<metric>\S+) (?P<no>not )?(?P<way>lower|higher)"
+    r"(?: than (?:the )?base)?(?: by (?P<how>more than|at most) (?P<allowed>\d+(?:\.\d+)?)(?: ms)?)?"
 )
 _GUARD_FORM = "POPULATION METRIC not lower|higher [by more than X]"
 Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
@@ -112,17 +112,22 @@ class Guard(_Part):
 
 
 def parse_guard(text: str) -> Guard:
-    """Read `incident stale-first not higher by more than 0.01`.
+    """Read `incident stale-first not higher by more than 0.01`, or `… higher by at most 0.01`.
 
     Raises:
         InputError: It is not of that form.
     """
     words = " ".join(text.split())
     found = _GUARD.fullmatch(words)
-    if found is None:
+    if found is None or not (found["no"] or found["how"] == "at most"):
         raise InputError(f"The guard {text!r} is not of the form {_GUARD_FORM}.")
-    fields = {key: value for key, value in found.groupdict().items() if value is not None}
-    return Guard.model_validate({"text": words, **fields})
+    return Guard(
+        text=words,
+        population=found["population"],
+        metric=found["metric"],
+        way="lower" if found["way"] == "lower" else "higher",
+        allowed=float(found["allowed"] or 0),
+    )
 
 
 def read_rule(path: str) -> tuple[Rule, str]:
@@ -194,7 +199,9 @@ def pooled_name(text: str) -> tuple[str, str]:
 
 def _first_fault(error: ValidationError) -> str:
     """The first fault in words; an unknown key with the nearest known one."""
-    fault = error.errors(include_url=False)[0]
+    faults = error.errors(include_url=False)
+    # A misspelled key is the reason why another one is missing.
+    fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
     place = [str(part) for part in fault["loc"] if part != "[key]"]
     where = ".".join(f'"{part}"' if "@" in part else part for part in place)
     if fault["type"] == "extra_forbidden":
