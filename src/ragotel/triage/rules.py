@@ -24,7 +24,8 @@ else:
 
 _GUARD = re.compile(
     r"(?P<population>\S+) (?P<metric>\S+) (?P<no>not )?(?P<way>lower|higher)"
-    r"(?: than (?:the )?base)?(?: by (?P<how>more than|at most) (?P<allowed>\d+(?:\.\d+)?)(?: ms)?)?"
+    r"(?: than (?:the )?base)?"
+    r"(?: by (?P<how>more than|at most) (?P<allowed>\d+(?:\.\d+)?)(?: ms)?)?"
 )
 _GUARD_FORM = "POPULATION METRIC not lower|higher [by more than X]"
 Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
