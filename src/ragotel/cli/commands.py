@@ -43,6 +43,8 @@ TABLE: dict[str, Entry] = {
     "ablate": Entry("ablate", "Ask the model again with the gold passage alone, or elsewhere."),
     "rules": Entry("rules", "Register adoption rules before the arms run, and list them."),
     "compare": Entry("compare", "Compare two arms under a rule that was set in advance."),
+    "check": Entry("check", "Exit 1 where a limit is broken, with the window and why."),
+    "limits": Entry("limits", "Set and list what is allowed before an alert is raised."),
     "doctor": Entry("doctor", "Send a canary through the real path and say what is captured."),
 }
 

@@ -1,0 +1,19 @@
+-- answers: on which days are more documents missing from the index than the limit allows?
+-- grain:   one row per day × service × label set whose corpus gap is over its limit, 5 % where none is set
+-- reads:   limits_on_buckets
+create or replace view alert_corpus_gap as
+select
+    alert.1 as name,
+    toString(service_name) as service_name,
+    toString(label_set) as label_set,
+    bucket as subject,
+    toDateTime64(day, 9, 'UTC') as window_at,
+    alert.2 as observed,
+    alert.3 as allowed,
+    toUInt64(sample_count) as sample_count,
+    example_trace_id,
+    example_request_id,
+    alert.4 as message
+from limits_on_buckets
+array join broken as alert
+where alert.1 = 'corpus_gap'
