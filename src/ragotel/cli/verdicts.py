@@ -1,4 +1,4 @@
-"""Verdicts: `ragotel triage`, `ragotel buckets`, `ragotel recall`.
+"""Verdicts: `ragotel triage`, `ragotel buckets`.
 
 Pipeline: triage views -> triage.verdicts -> [cli]
 """
@@ -25,7 +25,6 @@ _BUCKETS = (
     *("ungraded", "not_answerable", "unknown"),
 )
 _NOTHING = "No labelled request is like that; labels meet requests by id, grade or question."
-_KS = ("1", "3", "5", "10", "20", "50", "100")
 _TRIAGE = (
     Column("started_at", "time (UTC)"),
     Column("bucket"),
@@ -163,52 +162,6 @@ def buckets(
     return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
 
 
-@click.command("recall", short_help="Recall at k of every stage, and at the k that was sent.")
-@slice_options
-@click.option(
-    "--grain", type=click.Choice(("chunk", "document")), default="chunk", show_default=True
-)
-@click.option("--k", type=click.Choice(_KS), help="Only this k.")
-@sql_option
-@common_options
-def recall(
-    since: str | None,
-    until: str | None,
-    label_set: str | None,
-    run: str | None,
-    service: str | None,
-    grain: str,
-    k: str | None,
-    show_sql: bool,
-    dsn: str | None,
-    as_json: bool,
-) -> int:
-    """Recall of every leg and stage at k, and beside it at the k that was really sent.
-
-    `of` requests are in the means; those whose list could not be read are counted as `unread`.
-    """
-    from ragotel.triage.verdicts import recall_question
-
-    question = recall_question(
-        slice_of(since, until, label_set, run, service), grain=grain, k=int(k) if k else None
-    )
-    columns = (
-        Column("stage"),
-        Column("stage_name", "name"),
-        Column("k", is_number=True),
-        Column("recall", "recall@k", is_number=True),
-        Column("any_present", "any@k", is_number=True),
-        Column("all_present", "all@k", is_number=True),
-        Column("mrr", is_number=True),
-        Column("ndcg", is_number=True),
-        Column("recall_at_k_prompt", "recall@k_prompt", is_number=True),
-        Column("mean_k_prompt", "k_prompt", is_number=True),
-        Column("requests", "of", is_number=True),
-        Column("unreadable_requests", "unread", is_number=True),
-    )
-    return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
-
-
 def _answer(
     question: Question,
     columns: tuple[Column, ...],
@@ -245,7 +198,6 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def register(group: click.Group) -> None:
-    """Add `triage`, `buckets` and `recall` to *group*."""
+    """Add `triage` and `buckets` to *group*."""
     group.add_command(triage)
     group.add_command(buckets)
-    group.add_command(recall)

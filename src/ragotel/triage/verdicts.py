@@ -1,6 +1,6 @@
-"""Verdicts: the rows of triage_requests, and their counts and recalls over many requests.
+"""Verdicts: the rows of triage_requests, and their counts over many requests.
 
-Pipeline: triage_requests, triage_fixes, dist_buckets, dist_recall -> [triage] -> cli | server
+Pipeline: triage_requests, triage_fixes, dist_buckets -> [triage] -> cli | server
 """
 
 from __future__ import annotations
@@ -121,34 +121,4 @@ def buckets_question(part: Slice, *, by: str | None = None) -> Question:
         "    sum(dist.abstained) as abstained\n"
         f"from dist_buckets as dist\n{where}\ngroup by {names}bucket\norder by {order}",
         where.parameters,
-    )
-
-
-def recall_question(part: Slice, *, grain: str = "chunk", k: int | None = None) -> Question:
-    """Recall of every stage and leg, pooled over the slice; at the k that was sent, beside it."""
-    where = conditions_by_day(part)
-    where.equal("grain", grain)
-    if k is not None:
-        where.add("k = {k:UInt32}", k=k)
-    means = ("recall", "any_present", "all_present", "mrr", "ndcg")
-    pooled = ",\n".join(
-        f"    sumIf(dist.{name} * dist.requests, dist.requests > 0) / requests as {name}"
-        for name in means
-    )
-    return Question(
-        "select\n    stage, stage_name, k, sum(dist.requests) as requests,\n"
-        "    sum(dist.unreadable_requests) as unreadable_requests,\n"
-        f"{pooled},\n"
-        "    sum(dist.k_prompt_requests) as k_prompt_requests,\n"
-        "    sumIf(dist.recall_at_k_prompt * dist.k_prompt_requests, dist.k_prompt_requests > 0)\n"
-        "        / k_prompt_requests as recall_at_k_prompt,\n"
-        "    sumIf(dist.mean_k_prompt * dist.k_prompt_requests, dist.k_prompt_requests > 0)\n"
-        "        / k_prompt_requests as mean_k_prompt\n"
-        f"from dist_recall as dist\n{where}\ngroup by stage, stage_name, k\n"
-        "having requests + unreadable_requests > 0\n"
-        "order by indexOf({stages:Array(String)}, stage), stage_name, k",
-        {
-            **where.parameters,
-            "stages": ["retrieve", "fuse", "rerank", "blend", "filter", "assemble"],
-        },
     )
