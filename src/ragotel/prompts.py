@@ -62,6 +62,8 @@ def used_in(spec: Spec, result: Any) -> Any:
         except Exception:
             faults.note("ask for the passages used")
             return None
+    if type(result) is str:
+        return None
     if isinstance(result, tuple):
         return next((part for part in result if _is_list_of_passages(part)), None)
     if isinstance(result, Mapping):
