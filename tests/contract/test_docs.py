@@ -19,8 +19,10 @@ PAGES = [
     "docs/getting-started.md",
     "docs/instrumenting.md",
     "docs/triage.md",
+    "docs/probing.md",
     "docs/operating.md",
     "docs/delivery.md",
+    "docs/comparing.md",
 ]
 NOT_RUN = {"docs/performance.md": "the benchmarks have tests and a time of their own"}
 
