@@ -106,6 +106,9 @@ def _chunk_text(stage: Stage, item: Any) -> str | None:
         reply = (stage.read_chunk or read_reply)(item)
         if reply:
             stage.reply = {**(stage.reply or {}), **reply}
+        if stage.read_chunk is not None:
+            # Some libraries repeat the whole text in each chunk; the request keeps the answer.
+            return None
     return text_of_answer(item)
 
 

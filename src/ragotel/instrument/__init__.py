@@ -17,7 +17,7 @@ from ragotel.errors import ConfigurationError
 from ragotel.instrument.hooks import Library, Switch
 
 LIBRARIES = (
-    "langchain",
+    "langchain", "llama_index", "haystack",
 )  # fmt: skip
 """Every library that has a file here."""
 

@@ -5,10 +5,11 @@ Pipeline: library's own call -> [reading] -> calls
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel.columns import Candidates
 from ragotel.spec import WHO_PARAMETERS
 
 
@@ -34,6 +35,44 @@ def reply_of(
     if named:
         found[at.FINISH_REASONS] = named
     return found
+
+
+def columns(
+    ids: Iterable[Any],
+    scores: Iterable[Any] | None = None,
+    texts: Iterable[Any] | None = None,
+    *,
+    source: Any = None,
+    higher_is_better: bool | None = None,
+    **extras: Iterable[Any],
+) -> Candidates:
+    """Build a list of candidates; *source* is the service's own list, if it is one."""
+    known = list(ids)
+    nothing: list[Any] = [None] * len(known)
+    found = Candidates(
+        known,
+        nothing if scores is None else list(scores),
+        nothing if texts is None else list(texts),
+    )
+    for name, column in extras.items():
+        values = list(column)
+        if any(value is not None for value in values):
+            found.extras[name] = values
+    found.higher_is_better = higher_is_better
+    if isinstance(source, list):
+        found.source, found.items = source, source[:]
+    return found
+
+
+def texts_of(messages: Any) -> Any:
+    """The texts of chat messages whose content is a property; anything else as it is."""
+    if isinstance(messages, (list, tuple)):
+        return [
+            text
+            for one in messages
+            if isinstance(text := getattr(one, "content", None) or getattr(one, "text", None), str)
+        ]
+    return messages
 
 
 def filter_of(condition: Any) -> Any:
