@@ -1,8 +1,9 @@
 -- answers: how many input tokens does a query take, and how many of them does each passage add?
 -- grain:   one row per day × service × template × version × run
 -- reads:   rag_request_flows, rag_prompts, rag_stages, rag_requests
--- Input tokens are those that the model reported, else the prompt's. A passage's are counted where the record has
--- them for all that was sent; else fitted over prompts with more and fewer passages; else null.
+-- Input tokens are those that the model reported, else the prompt's. A passage's are counted where the service
+-- counted them for all that was sent; else fitted over prompts with more and fewer passages; else estimated at four
+-- characters each, as the record then has them; else null.
 -- Tokens at another k: mean_input_tokens + (k - mean_passages) * tokens_per_passage. `ragotel costs` adds prices.
 create or replace view dist_costs as
 with
@@ -18,10 +19,16 @@ with
             if(generations.input_tokens is null, toString(prompts.tokens_source), 'reported') as tokens_source,
             if(prompts.evidence in ('whole', 'empty'), length(prompts.sent_ids), flows.sent_count)::Nullable(UInt32) as passages,
             if(
-                prompts.evidence in ('whole', 'empty') and not has(prompts.sent_tokens, null),
-                arraySum(tokens -> ifNull(tokens, 0), prompts.sent_tokens),
+                sent.evidence = 'whole' and not has(sent.candidate_tokens, null),
+                arraySum(tokens -> ifNull(tokens, 0), sent.candidate_tokens),
                 null
-            )::Nullable(UInt64) as passage_tokens
+            )::Nullable(UInt64) as passage_tokens,
+            arrayAll(
+                (tokens, kept, chars) -> tokens is not null and tokens = intDiv(ifNull(coalesce(kept, chars), 0) + 3, 4),
+                sent.candidate_tokens,
+                sent.candidate_kept_chars,
+                sent.candidate_chars
+            ) as is_estimated
         from rag_request_flows as flows
         inner join (
             select
@@ -34,13 +41,27 @@ with
                 tokens,
                 tokens_source,
                 sent_ids,
-                sent_tokens,
                 evidence
             from rag_prompts final
         ) as prompts
             on prompts.trace_id = flows.trace_id
             and prompts.request_id = flows.request_id
             and prompts.span_id = flows.prompt_span_id
+        left join (
+            select
+                trace_id,
+                request_id,
+                span_id,
+                candidate_tokens,
+                candidate_chars,
+                candidate_kept_chars,
+                evidence
+            from rag_stages final
+            where stage = 'assemble'
+        ) as sent
+            on sent.trace_id = flows.trace_id
+            and sent.request_id = flows.request_id
+            and sent.span_id = flows.prompt_span_id
         left join (
             select trace_id, request_id, span_id, input_tokens
             from rag_stages final
@@ -72,9 +93,12 @@ with
             arraySort(groupUniqArrayIf(tokens_source, input_tokens is not null)) as tokens_sources,
             avg(input_tokens) as mean_input_tokens,
             avgIf(passages, input_tokens is not null) as mean_passages,
-            countIf(passage_tokens is not null and passages > 0 and input_tokens is not null) as counted,
-            sumIf(passage_tokens, passages > 0 and input_tokens is not null) as counted_tokens,
-            sumIf(passages, passage_tokens is not null and input_tokens is not null) as counted_passages,
+            sumIf(passage_tokens, input_tokens is not null and not is_estimated) as counted_tokens,
+            sumIf(passages, passage_tokens is not null and input_tokens is not null and not is_estimated)
+                as counted_passages,
+            sumIf(passage_tokens, input_tokens is not null and is_estimated) as estimated_tokens,
+            sumIf(passages, passage_tokens is not null and input_tokens is not null and is_estimated)
+                as estimated_passages,
             varPopIf(ifNull(passages, 0), input_tokens is not null and passages is not null) as spread,
             covarPopIf(
                 toFloat64(ifNull(passages, 0)),
@@ -96,11 +120,12 @@ select
     mean_input_tokens,
     mean_passages,
     multiIf(
-        counted > 0, counted_tokens / counted_passages,
+        counted_passages > 0, counted_tokens / counted_passages,
         spread > 0, covariance / spread,
+        estimated_passages > 0, estimated_tokens / estimated_passages,
         null
     )::Nullable(Float64) as tokens_per_passage,
-    multiIf(counted > 0, 'counted', spread > 0, 'fitted', '') as tokens_per_passage_source,
+    multiIf(counted_passages > 0, 'counted', spread > 0, 'fitted', estimated_passages > 0, 'estimated', '') as tokens_per_passage_source,
     mean_input_tokens - mean_passages * tokens_per_passage as fixed_tokens
 from summed
 settings join_use_nulls = 0
