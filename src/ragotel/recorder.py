@@ -223,7 +223,7 @@ def end_stage(stage: Stage, result: Any) -> None:
     """Record what a stage returned, then close it as ok."""
     stage.end_ns = clock.tick_ns()
     try:
-        results.look_at_result(stage, result)
+        results.READERS[stage.kind](stage, result)
     except Exception:
         stage.faults += 1
         faults.note(f"read the result of {stage.kind}")

@@ -43,7 +43,7 @@ def look_at_arguments(stage: Stage, args: Args, kwargs: Kwargs) -> None:
 
 def look_at_result(stage: Stage, result: Any) -> None:
     """Read *result* as the kind of stage has it."""
-    _READERS[stage.kind](stage, result)
+    READERS[stage.kind](stage, result)
 
 
 def _look_at_list(stage: Stage, result: Any) -> None:
@@ -136,7 +136,7 @@ def _part(value: Any, name: str) -> Any:
     return None if isinstance(value, (list, tuple)) else getattr(value, name, None)
 
 
-_READERS: dict[str, Callable[[Stage, Any], None]] = {
+READERS: dict[str, Callable[[Stage, Any], None]] = {
     REQUEST: _look_at_answer,
     RETRIEVE: _look_at_list,
     ASSEMBLE: _look_at_prompt,

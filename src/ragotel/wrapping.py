@@ -72,7 +72,12 @@ def _wrap_function(function: Callable[..., Any], spec: Spec) -> Callable[..., An
             running.leave(stage, before)
             fail_stage(stage, error)
             raise
-        running.leave(stage, before)
+        # As `running.leave` does, without the call: most calls come this way.
+        if current.get() is stage:
+            current.set(before)
+        if type(result) is str or type(result) is list:
+            end_stage(stage, result)
+            return result
         return finish(stage, result)
 
     return recorded
