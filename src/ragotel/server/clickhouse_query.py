@@ -18,6 +18,7 @@ from ragotel.server import statement
 from ragotel.server.clickhouse_form import is_form, read_form
 from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest, settings_in
 from ragotel.server.exchange import ABORT, Exchange
+from ragotel.server.native_revision import from_revision, to_revision
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import BlockPacker, Packer, packer_for, unpack, unpack_blocks
 from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics, new_mark
@@ -115,7 +116,9 @@ class QueryJob:
 
     def _insert(self, insert: statement.Insert, chunks: Iterable[bytes]) -> None:
         with self._handle(insert.sql.encode(), {}) as handle:
-            filled = (chunk for chunk in chunks if chunk)
+            filled: Iterator[bytes] = (chunk for chunk in chunks if chunk)
+            if insert.input_format == "Native" and self._query.revision > 0:
+                filled = iter([from_revision(b"".join(filled), self._query.revision)])
             self._answer(b"", handle.insert(insert.sql, insert.input_format, filled), "")
 
     def _statement(self, text: bytes) -> None:
@@ -126,10 +129,13 @@ class QueryJob:
         with self._handle(text, limits) as handle:
             named = statement.output_format(text) or self._query.default_format
             can_stream = statement.is_select(text) and not self._query.waits_for_end
-            if can_stream and named in _STREAMED:
+            is_revised = named == "Native" and self._query.revision > 0
+            if can_stream and named in _STREAMED and not is_revised:
                 self._stream(handle.stream(sql, named), named)
             else:
                 body = handle.query(sql, named)
+                if is_revised:
+                    body = to_revision(body, self._query.revision)
                 self._answer(body, handle.statistics, named)
 
     @contextlib.contextmanager

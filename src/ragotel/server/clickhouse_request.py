@@ -40,6 +40,7 @@ class QueryRequest:
     waits_for_end: bool
     accepted_encodings: str
     content_type: str = ""
+    revision: int = 0
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,8 +64,13 @@ def read_request(
         waits_for_end=parameters.get("wait_end_of_query", "0") in ("1", "true"),
         accepted_encodings=headers.get("accept-encoding", "") if packs else "",
         content_type=headers.get("content-type", ""),
+        revision=_number(parameters.get("client_protocol_version", "")),
         settings=settings_in(parameters),
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 def settings_in(parameters: Mapping[str, str]) -> dict[str, str]:
