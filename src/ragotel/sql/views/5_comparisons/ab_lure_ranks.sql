@@ -18,52 +18,58 @@ with
         )
         where notEmpty(lure_chunk_ids) or notEmpty(lures)
     ),
-    hits as (
-        select
-            trace_id,
-            request_id,
-            span_id,
-            hit.1 as position,
-            ifNull(hit.2, '') as chunk_id,
-            hit.3 as chunk_sha
-        from (
-            select trace_id, request_id, span_id, chunk_ids, candidate_shas
-            from rag_stages final
-            where
-                stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
-                and (trace_id, request_id) in (
-                    select trace_id, request_id
-                    from rag_requests
-                    where run_id != '' or arm != ''
-                )
-        )
-        array join arrayMap(
-            (at, id, sha) -> (at, id, sha),
-            arrayEnumerate(chunk_ids),
-            chunk_ids,
-            candidate_shas
-        ) as hit
+    lists as (
+        select trace_id, request_id, span_id, chunk_ids, candidate_shas
+        from rag_stages final
+        where
+            stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
+            and notEmpty(chunk_ids)
+            and (trace_id, request_id) in (
+                select trace_id, request_id
+                from rag_requests
+                where run_id != '' or arm != ''
+            )
     ),
     met as (
         select
             matched.trace_id as trace_id,
             matched.request_id as request_id,
             matched.label_id as label_id,
-            hits.span_id as span_id,
-            hits.position as position,
-            hits.chunk_id as chunk_id,
+            lists.span_id as span_id,
+            lists.chunk_ids as chunk_ids,
+            lists.candidate_shas as candidate_shas,
             baits.lures as lures,
-            has(baits.lure_chunk_ids, hits.chunk_id) and hits.chunk_id != '' as is_named,
-            if(
-                hits.chunk_id = '',
-                if(hits.chunk_sha = '', [], [hits.chunk_sha]),
-                groupUniqArrayIf(hits.chunk_sha, hits.chunk_sha != '') over (
-                    partition by matched.trace_id, matched.request_id, matched.label_id, hits.chunk_id
-                )
-            ) as shas
+            arrayMap(id -> has(baits.lure_chunk_ids, ifNull(id, '')) and id != '', lists.chunk_ids) as lure_flags
         from rag_request_labels as matched
         inner join baits on baits.label_id = matched.label_id
-        inner join hits on hits.trace_id = matched.trace_id and hits.request_id = matched.request_id
+        inner join lists on lists.trace_id = matched.trace_id and lists.request_id = matched.request_id
+    ),
+    hits as (
+        select
+            trace_id,
+            request_id,
+            label_id,
+            span_id,
+            lures,
+            hit.1 as position,
+            hit.2 as chunk_id,
+            if(
+                hit.2 = '',
+                if(hit.3 = '', [], [hit.3]),
+                groupUniqArrayIf(hit.3, hit.3 != '') over (
+                    partition by trace_id, request_id, label_id, hit.2
+                )
+            ) as shas,
+            hit.4 as is_lure
+        from met
+        array join arrayMap(
+            (at, id, sha, named) -> (at, ifNull(id, ''), sha, named),
+            arrayEnumerate(chunk_ids),
+            chunk_ids,
+            candidate_shas,
+            lure_flags
+        ) as hit
+        where notEmpty(lures)
     ),
     manifest_shas as (
         select chunk_id, any(chunk_sha) as only_sha
@@ -77,20 +83,20 @@ with
     ),
     keyed as (
         select
-            met.trace_id as trace_id,
-            met.request_id as request_id,
-            met.label_id as label_id,
-            met.span_id as span_id,
-            met.position as position,
-            met.is_named as is_named,
-            met.lures as lures,
+            hits.trace_id as trace_id,
+            hits.request_id as request_id,
+            hits.label_id as label_id,
+            hits.span_id as span_id,
+            hits.position as position,
+            hits.lures as lures,
             multiIf(
-                empty(met.lures) or met.is_named or length(met.shas) > 1, '',
-                notEmpty(met.shas), met.shas[1],
+                length(hits.shas) > 1, '',
+                notEmpty(hits.shas), hits.shas[1],
                 manifest_shas.only_sha
             ) as chunk_sha
-        from met
-        left join manifest_shas on manifest_shas.chunk_id = met.chunk_id
+        from hits
+        left join manifest_shas on manifest_shas.chunk_id = hits.chunk_id
+        where not hits.is_lure
     ),
     texts as (
         select chunk_sha, any(text_norm) as text_norm
@@ -99,25 +105,31 @@ with
         group by chunk_sha
     )
 select
-    keyed.trace_id as trace_id,
-    keyed.request_id as request_id,
-    keyed.label_id as label_id,
-    keyed.span_id as span_id,
-    nullIf(
-        minIf(
-            keyed.position,
-            keyed.is_named or arrayExists(lure -> rag_contains(texts.text_norm, lure), keyed.lures)
-        ),
-        0
-    )::Nullable(UInt32) as lure_rank,
-    nullIf(
-        minIf(
-            keyed.position,
-            not keyed.is_named and notEmpty(keyed.lures) and texts.chunk_sha = ''
-        ),
-        0
-    )::Nullable(UInt32) as unread_rank
-from keyed
-left join texts on texts.chunk_sha = keyed.chunk_sha and keyed.chunk_sha != ''
+    trace_id,
+    request_id,
+    label_id,
+    span_id,
+    nullIf(minIf(lure_at, lure_at > 0), 0)::Nullable(UInt32) as lure_rank,
+    nullIf(minIf(unread_at, unread_at > 0), 0)::Nullable(UInt32) as unread_rank
+from (
+    select
+        trace_id,
+        request_id,
+        label_id,
+        span_id,
+        toUInt32(indexOf(lure_flags, 1)) as lure_at,
+        toUInt32(0) as unread_at
+    from met
+    union all
+    select
+        keyed.trace_id,
+        keyed.request_id,
+        keyed.label_id,
+        keyed.span_id,
+        toUInt32(if(arrayExists(lure -> rag_contains(texts.text_norm, lure), keyed.lures), keyed.position, 0)) as lure_at,
+        toUInt32(if(texts.chunk_sha = '', keyed.position, 0)) as unread_at
+    from keyed
+    left join texts on texts.chunk_sha = keyed.chunk_sha and keyed.chunk_sha != ''
+)
 group by trace_id, request_id, label_id, span_id
 settings join_use_nulls = 0

@@ -36,22 +36,32 @@ with
     ),
     answers as (
         select
-            *,
+            * except (names, run_id, arm, service_name, started_at, matched_by),
             name.1 as kind,
             name.2 as named
-        from ab_answers
-        array join arrayFilter(
-            one -> one.2 != '',
-            [
-                ('arm', toString(arm)),
-                ('run', run_id),
-                ('run/arm', if(run_id = '' or arm = '', '', concat(run_id, '/', arm)))
-            ]
-        ) as name
+        from (
+            select
+                *,
+                arrayFilter(
+                    one -> one.2 != '',
+                    [
+                        ('arm', toString(arm)),
+                        ('run', run_id),
+                        ('run/arm', if(run_id = '' or arm = '', '', concat(run_id, '/', arm)))
+                    ]
+                ) as names
+            from ab_answers
+        )
+        array join names as name
+    ),
+    placed as (
+        select answers.*, sides.arm_a as arm_a, sides.arm_b as arm_b, sides.side as side
+        from answers
+        inner join sides on sides.kind = answers.kind and sides.named = answers.named
     ),
     measured as (
         select
-            *,
+            * except (passages_absent, passages_read, last_gold_rank),
             test.1 as measure,
             test.2 as given,
             test.3 as k,
@@ -111,7 +121,7 @@ with
                 multiIf(ifNull(document_rank, 4294967295) <= k, 1, not document_is_read, null, 0),
                 null
             )::Nullable(UInt8) as value
-        from answers
+        from placed
         array join arrayConcat(
             [
                 ('accuracy', 'asked', 0),
@@ -142,32 +152,31 @@ with
     ),
     voted as (
         select
-            sides.kind as kind,
-            sides.arm_a as arm_a,
-            sides.arm_b as arm_b,
-            measured.label_id as label_id,
-            measured.label_set as label_set,
-            measured.population as population,
-            measured.split as split,
-            measured.is_split_declared as is_split_declared,
-            measured.measure as measure,
-            measured.given as given,
-            measured.k as k,
-            any(measured.question) as question,
-            countIf(sides.side = 'a') as repeats_a,
-            countIf(sides.side = 'b') as repeats_b,
-            countIf(sides.side = 'a' and ifNull(value, 0) = 1) as hits_a,
-            countIf(sides.side = 'b' and ifNull(value, 0) = 1) as hits_b,
-            countIf(sides.side = 'a' and ifNull(value, 1) = 0) as misses_a,
-            countIf(sides.side = 'b' and ifNull(value, 1) = 0) as misses_b,
-            arraySort(groupArrayIf(measured.duration_ms, sides.side = 'a')) as durations_ms_a,
-            arraySort(groupArrayIf(measured.duration_ms, sides.side = 'b')) as durations_ms_b,
-            arraySort(groupArrayIf(measured.request_id, sides.side = 'a')) as request_ids_a,
-            arraySort(groupArrayIf(measured.request_id, sides.side = 'b')) as request_ids_b,
-            arraySort(groupArrayIf(measured.request_id, sides.side = 'a' and measured.degraded)) as degraded_requests_a,
-            arraySort(groupArrayIf(measured.request_id, sides.side = 'b' and measured.degraded)) as degraded_requests_b
+            kind,
+            arm_a,
+            arm_b,
+            label_id,
+            label_set,
+            population,
+            split,
+            is_split_declared,
+            measure,
+            given,
+            k,
+            any(question) as question,
+            countIf(side = 'a') as repeats_a,
+            countIf(side = 'b') as repeats_b,
+            countIf(side = 'a' and ifNull(value, 0) = 1) as hits_a,
+            countIf(side = 'b' and ifNull(value, 0) = 1) as hits_b,
+            countIf(side = 'a' and ifNull(value, 1) = 0) as misses_a,
+            countIf(side = 'b' and ifNull(value, 1) = 0) as misses_b,
+            arraySort(groupArrayIf(duration_ms, side = 'a')) as durations_ms_a,
+            arraySort(groupArrayIf(duration_ms, side = 'b')) as durations_ms_b,
+            arraySort(groupArrayIf(request_id, side = 'a')) as request_ids_a,
+            arraySort(groupArrayIf(request_id, side = 'b')) as request_ids_b,
+            arraySort(groupArrayIf(request_id, side = 'a' and degraded)) as degraded_requests_a,
+            arraySort(groupArrayIf(request_id, side = 'b' and degraded)) as degraded_requests_b
         from measured
-        inner join sides on sides.kind = measured.kind and sides.named = measured.named
         group by kind, arm_a, arm_b, label_id, label_set, population, split, is_split_declared, measure, given, k
     )
 select
