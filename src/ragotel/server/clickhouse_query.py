@@ -220,7 +220,9 @@ class QueryJob:
             self._query.query_id, "TabSeparated", self._facts.timezone, self._facts.name
         )
         self._send_start(reply.status_of(error), {**headers, **reply.error_headers(error)})
-        self._send_body(reply.error_text(error, self._facts.version).encode(), more=False)
+        text = reply.error_text(error, self._facts.version).encode()
+        # A client that asked for blocks reads an error as blocks too.
+        self._send_body(BlockPacker().pack(text) if self._query.wants_blocks else text, more=False)
 
     def _send_start(self, status: int, headers: dict[str, str]) -> None:
         self._is_started = True

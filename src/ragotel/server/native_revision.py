@@ -87,7 +87,7 @@ def _skip_block_info(source: _Body) -> None:
             raise InputError(f"a block has the unknown fact {number}")
 
 
-class _Body(ResponseBuffer):  # type: ignore[misc]
+class _Body(ResponseBuffer):
     """A whole body; `buf_loc` is how far it was read."""
 
     def __init__(self, body: bytes) -> None:
