@@ -32,12 +32,15 @@ def to_revision(plain: bytes, revision: int) -> bytes:
 
 
 def from_revision(body: bytes, revision: int) -> bytes:
-    """Native blocks of a client of *revision* in the plain form.
+    """Native blocks of a client of *revision* in the plain form; plain ones as they are.
+
+    Clients that read the newer form may still write the plain one (those written in Go do over
+    HTTP), so it is told by the facts that begin a block.
 
     Raises:
         InputError: They are cut short, of an unknown type, or serialised in a way of their own.
     """
-    return _convert(body, revision, 0)
+    return _convert(body, revision, 0) if body.startswith(_BLOCK_INFO[:-1]) else body
 
 
 def _convert(body: bytes, old: int, new: int) -> bytes:
