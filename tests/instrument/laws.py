@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
 from collections.abc import Callable
@@ -91,3 +92,33 @@ def kinds(sink: Any) -> list[str]:
 
 def was_imported(module: str) -> bool:
     return module in sys.modules
+
+
+def assert_fails(sink: Any, kind: str, call: Callable[[], Any], error: type[BaseException]) -> None:
+    """A call that fails raises the library's own exception, and its stage has ended with it."""
+    sink.clear()
+    try:
+        call()
+    except error as raised:
+        assert sink.stage(kind)["rag.outcome"] == "error"
+        assert sink.stage(kind)["error.type"] == type(raised).__qualname__
+        return
+    raise AssertionError("the call did not fail")
+
+
+def assert_cancels(sink: Any, kind: str, call: Callable[[], Any]) -> None:
+    """A call that is cancelled raises CancelledError, and its stage has ended with it."""
+    sink.clear()
+
+    async def hang_up() -> None:
+        task = asyncio.ensure_future(call())
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    try:
+        asyncio.run(hang_up())
+    except asyncio.CancelledError:
+        assert sink.stage(kind)["rag.outcome"] == "cancelled"
+        return
+    raise AssertionError("the call was not cancelled")

@@ -17,7 +17,8 @@ from ragotel.errors import ConfigurationError
 from ragotel.instrument.hooks import Library, Switch
 
 LIBRARIES = (
-    "langchain", "llama_index", "haystack",
+    "langchain", "llama_index", "haystack", "chroma", "qdrant", "lancedb", "faiss", "bm25s",
+    "rank_bm25", "sentence_transformers", "flashrank",
 )  # fmt: skip
 """Every library that has a file here."""
 

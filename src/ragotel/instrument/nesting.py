@@ -17,6 +17,7 @@ from ragotel import faults, running
 from ragotel.candidates import read
 from ragotel.columns import Candidates
 from ragotel.fields import to_id, to_score
+from ragotel.instrument.reading import Positions
 from ragotel.record import OK, Stage
 from ragotel.spec import ASSEMBLE, BLEND, FILTER, GENERATE, RERANK, RETRIEVE, Spec
 from ragotel.text import chunk_sha
@@ -112,6 +113,10 @@ def _merge_all(outer: Stage, nested: list[Stage], outcome: str) -> None:
             _merge_reply(outer, inner)
         return
     good = [one for one in nested if one.outcome == OK and one.output is not None]
+    named = [one for one in good if not isinstance(one.output, Positions)]
+    if len(good) > 1 and outer.output is not None:
+        # Places in several indexes that the outer list has long translated.
+        good = named
     if len(good) == 1:
         _merge_list(outer, good[0])
         # A leg that failed beside the one that did not is a fact of its own.
@@ -162,6 +167,9 @@ def _merge_list(outer: Stage, inner: Stage) -> None:
         outer.output = theirs
         _fill_values(outer, values)
         return
+    if isinstance(theirs, Positions):
+        _merge_positions(outer, ours, theirs, values)
+        return
     places = _places(ours, theirs)
     if len(theirs) and all(place is None for place in places):
         # Other documents than those found inside, such as the parents of small chunks.
@@ -169,6 +177,17 @@ def _merge_list(outer: Stage, inner: Stage) -> None:
         return
     took_scores = _fill_list(ours, theirs, places)
     _fill_values(outer, values, but=() if took_scores else _OF_SCORES)
+
+
+def _merge_positions(
+    outer: Stage, ours: Candidates, theirs: Positions, values: Mapping[str, Any]
+) -> None:
+    """Places in an index name nothing; their scores tell whether it is the same list."""
+    is_same = len(ours) == len(theirs) and any(score is not None for score in ours.scores)
+    if is_same and list(map(to_score, ours.scores)) == list(map(to_score, theirs.scores)):
+        _fill_values(outer, values)
+        if ours.higher_is_better is None:
+            ours.higher_is_better = theirs.higher_is_better
 
 
 def _merge_batches(outer: Stage, good: list[Stage]) -> None:

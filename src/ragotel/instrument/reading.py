@@ -5,10 +5,11 @@ Pipeline: library's own call -> [reading] -> calls
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel.candidates import read
 from ragotel.columns import Candidates
 from ragotel.spec import WHO_PARAMETERS
 
@@ -62,6 +63,66 @@ def columns(
     if isinstance(source, list):
         found.source, found.items = source, source[:]
     return found
+
+
+def read_with(value: Any, higher_is_better: bool | None = None) -> Candidates | None:
+    """Read a list by the names of its elements' fields, and say which direction its scores have."""
+    found = read(value)
+    if found is not None:
+        found.higher_is_better = higher_is_better
+    return found
+
+
+def direction_of(scores: Sequence[Any]) -> bool | None:
+    """Tell from a list that is best first whether higher scores are better; None: not told."""
+    known = [float(score) for score in scores if score is not None]
+    if len(known) < 2 or known[0] == known[-1]:
+        return None
+    return known[0] > known[-1]
+
+
+class Positions(Candidates):
+    """A list whose ids are places in an index, as a library without documents returns them."""
+
+
+def positions(ids: Iterable[Any], scores: Iterable[Any] | None = None) -> Positions:
+    """Build a list of places in an index."""
+    known = list(ids)
+    return Positions(
+        known, [None] * len(known) if scores is None else list(scores), [None] * len(known)
+    )
+
+
+MAX_QUERIES = 16
+"""A call with more queries than this is a batch job, not a search of a request."""
+
+
+def interleave(lists: Sequence[Candidates | None]) -> Candidates | None:
+    """Join the lists of one call's several queries: each candidate once, at its best rank."""
+    known = [one for one in lists if one is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    places = [
+        (rank, one) for rank in range(max(map(len, known))) for one in known if rank < len(one)
+    ]
+    seen: set[Any] = set()
+    kept = []
+    for rank, one in places:
+        key = one.ids[rank] if one.ids[rank] is not None else one.texts[rank]
+        if key is None or str(key) not in seen:
+            seen.add(str(key))
+            kept.append((rank, one))
+    whole = type(known[0])(
+        [one.ids[rank] for rank, one in kept],
+        [one.scores[rank] for rank, one in kept],
+        [one.texts[rank] for rank, one in kept],
+    )
+    for name in set().union(*(one.extras for one in known)):
+        whole.extras[name] = [
+            one.extras[name][rank] if name in one.extras else None for rank, one in kept
+        ]
+    whole.higher_is_better = known[0].higher_is_better
+    return whole
 
 
 def texts_of(messages: Any) -> Any:
