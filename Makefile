@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# The collector is built once for each builder.yaml; tests that need it are skipped where it was not.
+BUILDER    := go.opentelemetry.io/collector/cmd/builder@v0.165.0
+COLLECTOR  := $(HOME)/.cache/ragotel/collector/$(shell sha256sum collector/builder.yaml | cut -c1-16)
 
-.PHONY: install demo test bench lint format docs clean
+.PHONY: install demo test bench lint format docs collector clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +35,15 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+collector: $(COLLECTOR)/otelcol-ragotel
+
+$(COLLECTOR)/otelcol-ragotel:
+	mkdir -p $(COLLECTOR)/sources
+	CGO_ENABLED=0 go run $(BUILDER) --config collector/builder.yaml --skip-strict-versioning \
+		--output-path=$(COLLECTOR)/sources
+	mv $(COLLECTOR)/sources/otelcol-ragotel $@
+	rm -rf $(COLLECTOR)/sources
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py

@@ -3,18 +3,16 @@
 Pipeline: client -> [native revision] -> ClickHouse interface -> engine, and back
 A client that names its `client_protocol_version` (those written in Go do) expects what a server
 adds for it: facts about each block, and for each column whether it is serialised in a way of its
-own. The embedded engine speaks the plain form only. Where a column ends is known to
-clickhouse-connect, which reads every type.
+own. The embedded engine speaks the plain form only. To add and take away these, one must know where
+each column ends; nothing of it is decoded.
 Source: ClickHouse, "Native Format"; BlockInfo and NativeWriter.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from typing import Any
 
 from clickhouse_connect.datatypes.registry import get_from_name
-from clickhouse_connect.driver.buffer import ResponseBuffer
-from clickhouse_connect.driver.query import QueryContext
 
 from ragotel.errors import InputError
 
@@ -24,6 +22,7 @@ HAS_SERIALIZATION = 54454
 
 _BLOCK_INFO = b"\x01\x00\x02\xff\xff\xff\xff\x00"
 """No overflow row, no bucket: what every block of a plain answer says."""
+_HAS_OWN_KEYS = 1 << 9
 
 
 def to_revision(plain: bytes, revision: int) -> bytes:
@@ -53,46 +52,116 @@ def _convert(body: bytes, old: int, new: int) -> bytes:
 
 
 def _blocks(body: bytes, old: int, new: int) -> list[bytes]:
-    source, parts = _Body(body), list[bytes]()
-    context = QueryContext()
-    while source.buf_loc < len(body):
+    reader, parts = _Reader(body), list[bytes]()
+    while reader.at < len(body):
         if old >= HAS_BLOCK_INFO:
-            _skip_block_info(source)
+            _skip_block_info(reader)
         parts.append(_BLOCK_INFO if new >= HAS_BLOCK_INFO else b"")
-        start = source.buf_loc
-        columns, rows = source.read_leb128(), source.read_leb128()
-        parts.append(body[start : source.buf_loc])
+        start = reader.at
+        columns, rows = reader.varint(), reader.varint()
+        parts.append(body[start : reader.at])
         for _ in range(columns):
-            start = source.buf_loc
-            source.read_leb128_str()
-            kind = source.read_leb128_str()
-            parts.append(body[start : source.buf_loc])
-            if old >= HAS_SERIALIZATION and source.read_byte():
+            start = reader.at
+            reader.skip(reader.varint())
+            kind = reader.take(reader.varint()).decode()
+            parts.append(body[start : reader.at])
+            if old >= HAS_SERIALIZATION and reader.take(1) != b"\0":
                 raise InputError(f"a column of type {kind} is serialised in a way of its own")
             parts.append(b"\0" if new >= HAS_SERIALIZATION else b"")
-            start = source.buf_loc
+            start = reader.at
             if rows:
-                get_from_name(kind).read_column(source, rows, context)
-            parts.append(body[start : source.buf_loc])
+                known = get_from_name(kind)
+                _skip_prefix(reader, known)
+                _skip_rows(reader, known, rows)
+            parts.append(body[start : reader.at])
     return parts
 
 
-def _skip_block_info(source: _Body) -> None:
+def _skip_block_info(reader: _Reader) -> None:
     """Read fields until the one that is numbered 0."""
-    while number := source.read_leb128():
-        if number == 1:
-            source.read_byte()
-        elif number == 2:
-            source.read_bytes(4)
-        elif number == 3:
-            source.read_bytes(4 * source.read_leb128())
-        else:
+    while number := reader.varint():
+        if number not in (1, 2, 3):
             raise InputError(f"a block has the unknown fact {number}")
+        reader.skip({1: 1, 2: 4}.get(number) or 4 * reader.varint())
 
 
-class _Body(ResponseBuffer):
-    """A whole body; `buf_loc` is how far it was read."""
+def _inner(kind: Any) -> list[Any]:
+    """The types inside of a container, in the order in which they are written."""
+    if kind.base_type == "Array":
+        return [kind.element_type]
+    if kind.base_type == "Map":
+        return [kind.key_type, kind.value_type]
+    return list(kind.element_types) if kind.base_type == "Tuple" else []
+
+
+def _skip_prefix(reader: _Reader, kind: Any) -> None:
+    """The version that stands before a column's rows for each LowCardinality inside of it."""
+    if kind.low_card:
+        reader.skip(8)
+    for inner in _inner(kind):
+        _skip_prefix(reader, inner)
+
+
+def _skip_rows(reader: _Reader, kind: Any, rows: int) -> None:
+    """*rows* values of *kind*, a type of clickhouse-connect."""
+    if not rows:
+        return
+    if kind.low_card:
+        _skip_low_cardinality(reader, kind)
+        return
+    if kind.nullable:
+        reader.skip(rows)
+    if kind.base_type in ("Array", "Map"):
+        reader.skip(8 * (rows - 1))
+        rows = reader.number(8)
+    if inner := _inner(kind):
+        for one in inner:
+            _skip_rows(reader, one, rows)
+    else:
+        _skip_values(reader, kind, rows)
+
+
+def _skip_low_cardinality(reader: _Reader, kind: Any) -> None:
+    """Keys (without their null map), then one index for each row."""
+    flags = reader.number(8)
+    if flags & _HAS_OWN_KEYS:
+        _skip_values(reader, kind, reader.number(8))
+    reader.skip(reader.number(8) << (flags & 3))
+
+
+def _skip_values(reader: _Reader, kind: Any, rows: int) -> None:
+    if kind.base_type == "String":
+        for _ in range(rows):
+            reader.skip(reader.varint())
+    elif kind.byte_size:
+        reader.skip(kind.byte_size * rows)
+    else:
+        raise InputError(f"the type {kind.name} is not read here")
+
+
+class _Reader:
+    """A body, and how far it was read."""
 
     def __init__(self, body: bytes) -> None:
-        super().__init__(SimpleNamespace(gen=iter(()), close=lambda: None))  # type: ignore[no-untyped-call]
-        self.buffer, self.buf_sz = body, len(body)
+        self.body, self.at = body, 0
+
+    def skip(self, size: int) -> None:
+        self.at += size
+        if self.at > len(self.body):
+            raise InputError("a block of the Native format is cut short")
+
+    def take(self, size: int) -> bytes:
+        self.skip(size)
+        return self.body[self.at - size : self.at]
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
