@@ -61,6 +61,8 @@ def find(
 ) -> int:
     """Find requests from what is known: who, roughly when, some words.
 
+    The index version that served each is shown where they differ; --json always has it.
+
     \b
     ragotel find --user ana --around 2026-11-19 --text "return hardware"
 
@@ -134,7 +136,11 @@ def _print(found: Found) -> None:
         }
         for row in found.rows
     ]
-    print_rows(rows, _COLUMNS)
+    served = {tuple(row["index_versions"]) for row in rows}
+    columns = list(_COLUMNS)
+    if len(served) > 1:
+        columns.insert(4, Column("index_versions", "index"))
+    print_rows(rows, columns)
 
 
 def register(group: click.Group) -> None:

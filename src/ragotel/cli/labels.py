@@ -163,6 +163,11 @@ def list_labels(
 @click.option("--claim", metavar="TEXT", help="Look for this text, such as '25%'.")
 @click.option("--index", "index_name", metavar="NAME", help="Only chunks of this index.")
 @click.option("--version", metavar="V", help="As it stood at this version; needs --index.")
+@click.option(
+    "--all-versions",
+    is_flag=True,
+    help="A row for each index version: what was cut anew has other ids.",
+)
 @click.option("--under", metavar="PREFIX", help="Only chunks or documents whose id begins so.")
 @click.option("--write", is_flag=True, help="Add the chunks found to the label's gold chunks.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N")
@@ -172,6 +177,7 @@ def resolve(
     claim: str | None,
     index_name: str | None,
     version: str | None,
+    all_versions: bool,
     under: str | None,
     write: bool,
     limit: int,
@@ -183,6 +189,9 @@ def resolve(
     \b
     ragotel labels resolve --claim "25%" --under policies/
 
+    With --label ID --all-versions --write the label names the chunk of every index version, so it
+    judges the requests before and after the corpus was cut anew.
+
     Exit code 1: no chunk states it. Then look at the ingest: is the document in the manifest?
     """
     from ragotel.triage.resolve import Place, resolve_label, search_claim
@@ -193,7 +202,9 @@ def resolve(
         raise click.UsageError("--write needs --label")
     if version and not index_name:
         raise click.UsageError("--version needs --index")
-    place = Place(index_name, version, under or "", limit)
+    if version and all_versions:
+        raise click.UsageError("give either --version or --all-versions")
+    place = Place(index_name, version, under or "", limit, all_versions)
     with ready_store(dsn) as store:
         if label_id:
             found = resolve_label(store, label_id, place, write=write)
@@ -217,9 +228,11 @@ def _print_places(
             err=True,
         )
         return
+    versions = (Column("index_name", "index"), Column("version"))
     print_rows(
         rows,
         (
+            *(versions if "version" in rows[0] else ()),
             Column("chunk_id", "chunk"),
             Column("doc_id", "document"),
             Column("claim", is_text=True),

@@ -101,6 +101,11 @@ def one_line(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", flat)
 
 
+def visible(line: str) -> str:
+    """*line* with its blanks as they stand; a control character becomes visible."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", line.expandtabs(4))
+
+
 def cell(value: Any) -> str:
     """One value as a table prints it: null is blank, a list is comma-separated."""
     if value is None:

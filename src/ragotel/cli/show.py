@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragotel.cli.dump import dump_lines
 from ragotel.cli.options import common_options, ready_store
 from ragotel.cli.output import clock, one_line, paint, print_json, prose
-from ragotel.cli.whiteboard import gold_lines, list_lines, list_title
+from ragotel.cli.whiteboard import (
+    gold_lines,
+    list_lines,
+    list_title,
+    neighbour_lines,
+    other_lines,
+)
 
 if TYPE_CHECKING:
     from ragotel.triage.show import Picture
@@ -26,12 +33,21 @@ _INDENT = 13
 @click.argument("request_ref", metavar="REQUEST")
 @click.option("--span", default="", metavar="TEXT", help="Star what states this, not the label's.")
 @click.option("--label", "label_id", metavar="ID", help="Only the verdict by this label.")
+@click.option("--dump", is_flag=True, help="Also the texts, found and sent, and the prompt.")
 @common_options
-def show(request_ref: str, span: str, label_id: str | None, dsn: str | None, as_json: bool) -> None:
+def show(
+    request_ref: str,
+    span: str,
+    label_id: str | None,
+    dump: bool,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
     """Show REQUEST (a request or trace id, or at least 6 characters of one).
 
     \b
     *  the candidate's own text states the claim, or it is a labelled chunk
+    ~  its text states the claim, but the label, which has ids, does not name it
     ?  its text is not known, so that cannot be told
     SENT, trimmed (characters kept), blank (not sent), ? (not recorded)
     running: the tokens of what was sent above it, and its own, against the budget
@@ -39,11 +55,13 @@ def show(request_ref: str, span: str, label_id: str | None, dsn: str | None, as_
     from ragotel.triage.show import show_request
 
     with ready_store(dsn) as store:
-        picture = show_request(store, request_ref, span=span, label_id=label_id)
+        picture = show_request(store, request_ref, span=span, label_id=label_id, with_texts=dump)
     if as_json:
         print_json(dataclasses.asdict(picture))
         return
     for line in picture_lines(picture):
+        click.echo(line)
+    for line in dump_lines(picture) if dump else ():
         click.echo(line)
 
 
@@ -54,8 +72,12 @@ def picture_lines(picture: Picture) -> list[str]:
         lines += [list_title(entry, picture.prompt), *list_lines(entry["candidates"]), ""]
     if not picture.lists:
         lines += ["No ranked list was recorded.", ""]
-    gold = gold_lines(picture.gold)
-    lines += [*gold, ""] if gold else []
+    for part in (
+        other_lines(picture.lists),
+        gold_lines(picture.gold),
+        neighbour_lines(picture.neighbours),
+    ):
+        lines += [*part, ""] if part else []
     lines += _claim(picture)
     return [*lines, *_verdicts(picture), *_said(picture)]
 
@@ -69,6 +91,7 @@ def _head(picture: Picture) -> list[str]:
             paint("The request's own span never arrived; its stages did.", bold=True),
             _field("ids", _joined(ids)),
             _field("versions", _versions(picture)),
+            *_pins(picture),
         ]
     names = (("user", "user_id"), ("session", "session_id"), ("tenant", "tenant"))
     who = [f"{title} {one_line(request[name])}" for title, name in names if request[name]]
@@ -82,8 +105,31 @@ def _head(picture: Picture) -> list[str]:
         _field("asked", _joined([when, *who, took, request["outcome"]])),
         _field("service", _joined([request["service_name"], *run])),
         _field("versions", _versions(picture)),
+        *_pins(picture),
         _field("ids", _joined(ids)),
     ]
+
+
+def _pins(picture: Picture) -> list[str]:
+    """Whether the version that served is still the newest, and what became of the gold since."""
+    lines = []
+    for pin in picture.pins:
+        served = f"{pin['index_name']} {pin['index_version'] or '(version not recorded)'}"
+        if pin["newest_version"] is None:
+            continue
+        newest = f"{pin['newest_version']} ({clock(pin['newest_at'])})"
+        if pin["is_newest"]:
+            lines.append(_field("index", f"{served} is still the newest known version"))
+            continue
+        known = "served" if pin["is_newest"] is False else "served, and has no manifest"
+        lines.append(_field("index", f"{served} {known}; the newest known version is {newest}"))
+        lines += [
+            _field(
+                "", f"since {change['version']}: {one_line(change['chunk_id'])} {change['change']}"
+            )
+            for change in pin["changes"]
+        ]
+    return lines
 
 
 def _versions(picture: Picture) -> str:

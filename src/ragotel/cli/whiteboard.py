@@ -91,6 +91,8 @@ def _is_in_rank_order(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _star(row: Mapping[str, Any]) -> str:
+    if row.get("is_other_source"):
+        return "~"
     if row["star"]:
         return "*"
     return "?" if row["is_text_unknown"] else ""
@@ -157,3 +159,47 @@ def _step(step: Mapping[str, Any]) -> str:
         return f"dropped by {name} ({step['drop_reason']}{inferred})"
     score = "" if step["score"] is None or step["is_prompt"] else f" ({step['score']:.6g})"
     return f"{place} {step['rank']}{score}"
+
+
+def other_lines(lists: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which candidates state the claim without being labelled: two readings, for a person."""
+    names: dict[str, bool] = {}
+    for entry in lists:
+        for row in entry["candidates"]:
+            if row["is_other_source"]:
+                name = chunk_name(row)
+                names[name] = names.get(name, False) or bool(row["sent"])
+    if not names:
+        return []
+    head = paint("~ states the claim, but no label names it", bold=True)
+    note = "  It answers too (add it to the label), or unrelated words match: read it."
+    return [
+        head,
+        *(f"~ {name}{' (sent)' if sent else ''}" for name, sent in names.items()),
+        note,
+    ]
+
+
+def neighbour_lines(neighbours: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The gold chunk of a miss between those before and after it, and a claim cut between two."""
+    lines: list[str] = []
+    for entry in neighbours:
+        served = f"{entry['index_name']} {entry['index_version']}"
+        order = {"chunk_id": "in the order of their ids", "manifest": "as the manifest lists them"}
+        how = order.get(entry["order_by"] or "", "no order of its chunks is known: no neighbours")
+        title = f"gold in index {served}, document {one_line(entry['doc_id']) or '?'}, {how}"
+        lines.append(paint(title, bold=True))
+        if not entry["chunks"]:
+            lines.append("  No chunk of it is labelled or states the claim.")
+        for chunk in entry["chunks"]:
+            mark = "*" if chunk["place"] == "gold" else " "
+            text = one_line(chunk["text"]) or "(text not known)"
+            lines.append(f"{mark} {chunk['place']:<8}  {one_line(chunk['chunk_id'])}: {text}")
+        split = entry["split"]
+        if split:
+            ids = f"{one_line(split['first_chunk_id'])} and {one_line(split['second_chunk_id'])}"
+            lines.append(
+                f'! "{one_line(split["claim"])}" stands in no chunk, only across {ids}: '
+                "a fault of the chunker, reported at retrieval."
+            )
+    return lines

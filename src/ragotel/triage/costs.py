@@ -23,8 +23,8 @@ def costs_question(
     """Tokens and USD per query and day, one row per service, template, version, run.
 
     *k* adds what the same query would take with k passages; null where the tokens of a passage are
-    not known: neither recorded, nor to be had from prompts with more and with fewer, nor estimated. Without
-    *queries_per_day* the recorded requests per day count.
+    not known: neither recorded, nor to be had from prompts with more and with fewer, nor estimated.
+    Without *queries_per_day* the recorded requests per day count.
     """
     where = conditions_by_day(part)
     where.equal("template_name", template)

@@ -106,6 +106,20 @@ def states_claim(store: Store, claims: Sequence[str], shas: Iterable[str]) -> di
     return found
 
 
+def texts_of(store: Store, shas: Iterable[str]) -> dict[str, str]:
+    """The texts of *shas* that are known, by hash."""
+    found: dict[str, str] = {}
+    wanted = sorted(shas)
+    for start in range(0, len(wanted), _IDS_PER_QUERY):
+        rows = store.query(
+            "select chunk_sha, any(text) from rag_chunks\n"
+            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
+            {"shas": wanted[start : start + _IDS_PER_QUERY]},
+        ).result_rows
+        found.update((sha, text) for sha, text in rows)
+    return found
+
+
 def prompt_of(
     store: Store, key: RequestKey, assemble: Mapping[str, Any] | None, claims: Sequence[str]
 ) -> dict[str, Any] | None:

@@ -63,7 +63,8 @@ class Found:
 def find_requests(store: Store, search: Search) -> Found:
     """Look for *search*: all words as whole words; else as parts of words; else any of them.
 
-    Each row has words_matched, the number of its complaints and, where it is labelled, its bucket.
+    Each row has words_matched, the number of its complaints, index_versions (index and version of
+    each index that served it) and, where it is labelled, its bucket.
     """
     readings: Sequence[str] = _READINGS if search.words else _READINGS[:1]
     for reading in readings:
@@ -73,6 +74,7 @@ def find_requests(store: Store, search: Search) -> Found:
             break
     _add_verdicts(store, rows)
     _add_complaints(store, rows)
+    _add_index_versions(store, rows)
     return Found(rows, question, reading, search.words)
 
 
@@ -186,6 +188,24 @@ def _add_complaints(store: Store, rows: list[dict[str, Any]]) -> None:
                 trace_id in ("", row["trace_id"]) and request_id in ("", row["request_id"])
                 for trace_id, request_id in complaints
             )
+
+
+def _add_index_versions(store: Store, rows: list[dict[str, Any]]) -> None:
+    """Say which index versions served each request: it is judged against those, not today's."""
+    served: dict[tuple[str, str], list[str]] = {}
+    for part in _parts(rows):
+        found = store.query(
+            "select trace_id, request_id,\n"
+            "    arraySort(groupUniqArray(trimBoth(concat(index_name, ' ', index_version))))\n"
+            "from rag_stages\n"
+            "where trace_id in {traces:Array(String)} and request_id in {requests:Array(String)}\n"
+            "    and stage = 'retrieve' and index_version != ''\n"
+            "group by trace_id, request_id",
+            _ids(part),
+        ).result_rows
+        served.update(((trace_id, request_id), names) for trace_id, request_id, names in found)
+    for row in rows:
+        row["index_versions"] = served.get((row["trace_id"], row["request_id"]), [])
 
 
 def _ids(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -25,8 +25,13 @@ class Gold:
         """Whether the text *sha* states the claim; None where there is no claim, or no text."""
         return self.states_claim.get(sha) if self.has_claims else None
 
-    def names(self, chunk_id: str | None, doc_id: str) -> bool:
-        return (chunk_id or "") in self.chunk_ids or (doc_id != "" and doc_id in self.doc_ids)
+    @property
+    def has_ids(self) -> bool:
+        return bool(self.chunk_ids or self.doc_ids)
+
+    def names(self, chunk_id: str | None, doc_id: str, sha: str = "") -> bool:
+        """Whether a candidate is labelled: by id, by document, without an id by its text's hash."""
+        return (chunk_id or sha) in self.chunk_ids or (doc_id != "" and doc_id in self.doc_ids)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ def ranked_rows(
     """One row per candidate of a ranked list: its place there, and what became of it.
 
     running_tokens adds the candidate's own tokens to those of the sent ones above it: what the
-    budget would have had to hold. gap is positive where the rank above is better.
+    budget would have had to hold. gap is positive where the rank above is better. is_other_source:
+    it states the claim, and the label, which has ids, does not name it.
     """
     rows = candidates_of(stage, shas)
     sign = -1.0 if stage["higher_is_better"] is False else 1.0
@@ -119,7 +125,10 @@ def ranked_rows(
             taken = row["running_tokens"] if row["sent"] else None
         row["states_claim"] = gold.states(row["chunk_sha"])
         row["is_text_unknown"] = gold.has_claims and row["states_claim"] is None
-        row["is_gold_id"] = gold.names(row["chunk_id"], row["doc_id"])
+        row["is_gold_id"] = gold.names(row["chunk_id"], row["doc_id"], row["chunk_sha"])
+        row["is_other_source"] = (
+            gold.has_ids and bool(row["states_claim"]) and not row["is_gold_id"]
+        )
         row["star"] = bool(row["states_claim"]) or row["is_gold_id"]
     return rows
 

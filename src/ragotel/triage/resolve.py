@@ -22,12 +22,17 @@ _SHOWN_CHARS = 300
 
 @dataclass(frozen=True)
 class Place:
-    """Where to look: everywhere, or in one index, at one version, under one beginning of ids."""
+    """Where to look: everywhere, or in one index, at one version, under one beginning of ids.
+
+    *all_versions* gives a row for each index version that holds the chunk so: what was cut anew
+    has other ids, and the same words.
+    """
 
     index_name: str | None = None
     version: str | None = None
     under: str = ""
     limit: int = 50
+    all_versions: bool = False
 
 
 @dataclass
@@ -54,7 +59,9 @@ def search_claim(store: Store, claim: str, place: Place) -> Resolved:
         if rows:
             break
     searched = max(
-        int(_count_question(name, place).ask(store)[0]["texts"]) for name in _sources(place)
+        int(_count_question(name, place).ask(store)[0]["texts"])
+        # A whole history of versions times chunks is long, and has no text more.
+        for name in _sources(replace(place, all_versions=False))
     )
     texts = _texts(store, [row["text_sha"] for row in rows])
     for row in rows:
@@ -94,7 +101,7 @@ def _check_has_claims(label: Label) -> None:
 
 
 def _sources(place: Place) -> list[str]:
-    if place.version is not None:
+    if place.version is not None or place.all_versions:
         return ["rag_index_members"]
     return ["rag_index_chunks", "rag_candidates"]
 
@@ -110,6 +117,22 @@ def claim_question(source: str, claim: str, place: Place) -> Question:
         claim=claim,
     )
     where.parameters["limit"] = place.limit
+    if place.all_versions:
+        # Only the histories of the chunks that ever had such a text, not whole versions.
+        where.add(
+            "source.chunk_id in (\n"
+            "        select chunk_id from rag_index_chunks\n"
+            "        where chunk_sha in (\n"
+            "            select chunk_sha from rag_chunks\n"
+            "            where rag_contains(text_norm, trimBoth(rag_normalise({claim:String})))\n"
+            "        )\n    )"
+        )
+        return Question(
+            "select index_name, version, chunk_id, doc_id, chunk_sha as text_sha\n"
+            f"from {source} as source\n{where}\n"
+            "order by index_name, version, chunk_id\nlimit {limit:UInt32}",
+            where.parameters,
+        )
     return Question(
         "select chunk_id, any(doc_id) as doc_id, any(chunk_sha) as text_sha,\n"
         "    arraySort(groupUniqArray(index_name)) as index_names\n"

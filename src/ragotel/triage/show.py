@@ -13,13 +13,20 @@ from ragotel.errors import InputError, NotFoundError
 from ragotel.store import Store
 from ragotel.text import normalise
 from ragotel.triage import evidence
-from ragotel.triage.ranked import Gold, candidates_of, gold_journeys, ranked_rows, sent_of
+from ragotel.triage.neighbours import gold_neighbours
+from ragotel.triage.pins import pins_of
+from ragotel.triage.ranked import Gold, Sent, candidates_of, gold_journeys, ranked_rows, sent_of
 from ragotel.triage.references import RequestKey, resolve_request
 
 
 @dataclass
 class Picture:
-    """Everything about one request; *verdicts* is empty where no label meets it."""
+    """Everything about one request; *verdicts* is empty where no label meets it.
+
+    *sent* is what the prompt took, in its order; *pins* the index versions that served beside the
+    newest; *neighbours*, on a miss, the gold chunk with those before and after it; *texts*, if
+    asked for, the candidates' texts by hash.
+    """
 
     request: dict[str, Any]
     versions: dict[str, Any]
@@ -32,16 +39,26 @@ class Picture:
     passages: list[dict[str, Any]] = field(default_factory=list)
     grades: list[dict[str, Any]] = field(default_factory=list)
     complaints: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    pins: list[dict[str, Any]] = field(default_factory=list)
+    neighbours: list[dict[str, Any]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def show_request(
-    store: Store, reference: str, *, span: str = "", label_id: str | None = None
+    store: Store,
+    reference: str,
+    *,
+    span: str = "",
+    label_id: str | None = None,
+    with_texts: bool = False,
 ) -> Picture:
     """The picture of the request that *reference* means.
 
     Args:
         span: A claim to star instead of the label's.
         label_id: Only this label's verdict; it must meet the request.
+        with_texts: Also the texts of all candidates.
 
     Raises:
         NotFoundError: There is no such request, or no such label meets it.
@@ -80,7 +97,36 @@ def show_request(
         passages=passages,
         grades=evidence.said_about(store, "rag_grades", "graded_at", key),
         complaints=evidence.said_about(store, "rag_complaints", "complained_at", key),
+        sent=_sent(sent, gold),
+        pins=pins_of(store, flow["searched"], gold.chunk_ids),
+        neighbours=gold_neighbours(store, flow["searched"], _missed(labels, passages)),
+        texts=evidence.texts_of(store, _shas(stages, shas)) if with_texts else {},
     )
+
+
+def _sent(sent: Sent, gold: Gold) -> list[dict[str, Any]]:
+    """What the prompt took, in its order, each with whether it states the claim."""
+    rows = sorted(sent.rows.values(), key=lambda row: row["position"])
+    return [
+        {
+            **row,
+            "states_claim": gold.states(row["chunk_sha"]),
+            "is_gold_id": gold.names(row["chunk_id"], row["doc_id"], row["chunk_sha"]),
+        }
+        for row in rows
+    ]
+
+
+def _missed(labels: Sequence[Any], passages: Sequence[Any]) -> list[dict[str, Any]]:
+    """The gold passages that were not found, or whose chunk was sent without the claim."""
+    missed = {
+        (row["label_id"], row["passage"])
+        for row in passages
+        if row["bucket"] in ("corpus_gap", "retrieval_miss")
+        or row["attribution"] == "chunking"
+        or row["in_ranked_list"] is False
+    }
+    return [row for row in labels if (row["label_id"], row["passage"]) in missed]
 
 
 def _verdicts(store: Store, key: RequestKey, label_id: str | None) -> tuple[list[Any], list[Any]]:
