@@ -342,10 +342,15 @@ def _put(made: Attributes, key: str, value: Any) -> None:
 
 def _strings(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [bounded(f"{key}:{item}") for key, item in list(value.items())[:_MAX_LISTED]]
+        return [bounded(f"{key}:{_word(item)}") for key, item in list(value.items())[:_MAX_LISTED]]
     if isinstance(value, (list, tuple, set, frozenset)):
         return [bounded(str(item)) for item in list(value)[:_MAX_LISTED] if item is not None]
     return [bounded(str(value))]
+
+
+def _word(value: Any) -> str:
+    """*value* as JSON spells it where Python has a spelling of its own."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _plain(value: Any) -> Any:

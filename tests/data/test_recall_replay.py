@@ -138,7 +138,7 @@ def test_fusion_by_rank_is_the_recorded_fusion(replayed: Replayed) -> None:
 
 
 def test_documents_come_from_the_manifest(replayed: Replayed) -> None:
-    """No candidate of these runs names its document: only of a chunk in no manifest is it unknown."""
+    """No candidate names its document; only of a chunk in no manifest it stays unknown."""
     rows = replayed.store.rows(
         "select sum(requests) as readable, sum(unreadable_requests) as unreadable "
         "from dist_recall where grain = 'document' and k = 10 and stage = 'fuse'"

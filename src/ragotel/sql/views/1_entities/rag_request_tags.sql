@@ -1,8 +1,8 @@
 -- answers: by which free properties can requests be told apart?
 -- grain:   one row per request × tag
 -- reads:   rag_requests
--- {"gated": true} is the tag gated with the value true; in a list, "gated" means the same, and "plan=team" or
--- "plan:team" is the tag plan with the value team.
+-- {"gated": true} is the tag gated with the value true; in a list, "gated" and "gated:True" mean the same, and
+-- "plan=team" or "plan:team" is the tag plan with the value team.
 create or replace view rag_request_tags as
 with
     told as (
@@ -70,6 +70,7 @@ select distinct
     ) as tag_key,
     multiIf(
         own_key != '', told_value,
+        is_pair and match(told_value, '[=:](True|False)$'), lower(extract(told_value, '[=:](True|False)$')),
         is_pair, extract(told_value, '(?s)^[^=:]+[=:](.*)$'),
         'true'
     ) as tag_value
