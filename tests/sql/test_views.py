@@ -31,6 +31,8 @@ IN_NO_ORDER = {
     *("changes", "doc_ids", "by_id", "stated_in", "unread_in", "searched", "gold_ids_here"),
 }
 """Columns that hold a set."""
+STATED = {"triage_fixes", "rag_limits_in_force"}
+"""Views that say what is built in; they have rows without any record."""
 HEALTHY = {"service_name": "bot", "index_name": "docs"}
 """What junk does not share with the others' rows; a trace of junk is called so."""
 
@@ -132,7 +134,7 @@ def test_a_batch_delivered_twice_changes_no_row_of_any_view(world: World) -> Non
     assert {view: world.read(view) for view in VIEWS} == before
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [view for view in VIEWS if view not in STATED])
 def test_a_view_of_an_empty_store_has_no_rows(store: Store, view: str) -> None:
     """Nothing recorded, nothing loaded: the view answers with its columns and no row."""
     assert read(store, view).count("\n") == 1

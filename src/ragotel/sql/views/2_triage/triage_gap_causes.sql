@@ -298,7 +298,7 @@ with
             located.index_name as index_name,
             located.version as version,
             tuple(located.requests, located.known_versions, located.lost_in, located.held_by, located.is_deleted_by_row) as place,
-            notEmpty(labels.known_doc_ids) as is_document_known,
+            notEmpty(labels.doc_ids) or ever.label_id != '' as is_document_known,
             labels.claims as claims,
             lengthUTF8(labels.text) as gold_chars,
             here.chunks as chunks_here,
@@ -316,6 +316,13 @@ with
             and earlier.passage = located.passage
             and earlier.index_name = located.index_name
             and earlier.version = located.held_by
+        left join (
+            select distinct label_id, passage, index_name
+            from documents
+        ) as ever
+            on ever.label_id = located.label_id
+            and ever.passage = located.passage
+            and ever.index_name = located.index_name
     ),
     read as (
         select

@@ -3,10 +3,10 @@
 -- reads:   limits_on_buckets
 create or replace view alert_bucket_limits as
 select
-    alert.1 as name,
-    toString(service_name) as service_name,
-    toString(label_set) as label_set,
-    bucket as subject,
+    alert.1::String as name,
+    service_name::String as service_name,
+    label_set::String as label_set,
+    bucket::String as subject,
     toDateTime64(day, 9, 'UTC') as window_at,
     alert.2 as observed,
     alert.3 as allowed,

@@ -56,9 +56,9 @@ with
     )
 select
     'capture_losses' as name,
-    service_name,
+    limited.service_name::String as service_name,
     '' as label_set,
-    cause as subject,
+    cause::String as subject,
     toDateTime64(day, 9, 'UTC') as window_at,
     lost_spans / sample_count as observed,
     assumeNotNull(max_share) as allowed,

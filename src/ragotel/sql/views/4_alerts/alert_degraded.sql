@@ -100,9 +100,9 @@ with
     )
 select
     'degraded' as name,
-    service_name,
+    limited.service_name::String as service_name,
     '' as label_set,
-    subject,
+    limited.subject::String as subject,
     toDateTime64(day, 9, 'UTC') as window_at,
     observed,
     assumeNotNull(if(subject = 'failed_stage', max_share, toFloat64(min_sample))) as allowed,

@@ -70,9 +70,9 @@ with
     )
 select
     'ingest' as name,
-    service_name,
+    limited.service_name::String as service_name,
     '' as label_set,
-    subject,
+    limited.subject::String as subject,
     started_at as window_at,
     assumeNotNull(value) as observed,
     assumeNotNull(if(subject = 'chunks_deleted', usual * max_deviation, max_share)) as allowed,
