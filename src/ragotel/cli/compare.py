@@ -157,12 +157,14 @@ def _figure(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _latency(row: dict[str, Any], name: str) -> dict[str, Any]:
+    from ragotel.triage.criteria import ms
+
     a, b = row[f"{name}_a"], row[f"{name}_b"]
     return {
         "metric": name,
-        "a": f"{a:.0f}",
-        "b": f"{b:.0f}",
-        "change": f"{b - a:+.0f}",
+        "a": ms(a),
+        "b": ms(b),
+        "change": ms(b - a, signed=True),
     }
 
 

@@ -126,7 +126,7 @@ def _wins(
 def _guarded(guard: Guard, row: Row, is_latency: bool) -> Criterion:
     if is_latency:
         a, b = row[f"{_figure(guard)}_a"], row[f"{_figure(guard)}_b"]
-        found = f"{a:.0f} ms to {b:.0f} ms"
+        found = f"{ms(a)} ms to {ms(b)} ms"
     else:
         a, b = row["rate_a"], row["rate_b"]
         found = f"{fraction(row, 'a')} to {fraction(row, 'b')}"
@@ -145,10 +145,15 @@ def fraction(row: Row, side: str) -> str:
     return counts if rate is None else f"{counts} = {rate:.4f}"
 
 
+def ms(value: float, *, signed: bool = False) -> str:
+    """A duration in whole milliseconds; one below ten with two digits behind the point."""
+    return f"{value:{'+' if signed else ''}.{0 if abs(value) >= 10 else 2}f}"
+
+
 def _cost(name: str, measure: str, limit: float, row: Row) -> Criterion:
     a, b = row[f"{measure}_ms_a"], row[f"{measure}_ms_b"]
     return Criterion(
         f"{name} {measure} latency cost at most {limit:g} ms",
         b - a <= limit + _EQUAL,
-        f"{a:.0f} ms to {b:.0f} ms, {b - a:+.0f} ms",
+        f"{ms(a)} ms to {ms(b)} ms, {ms(b - a, signed=True)} ms",
     )
