@@ -51,6 +51,7 @@ class Case:
     is_prompt_recorded: bool = True
     is_sent_list_recorded: bool = True
     is_gold_indexed: bool = True
+    version: str = VERSION
 
     @property
     def gold_text(self) -> str:
@@ -148,7 +149,7 @@ def serve(case: Case) -> Callable[[str, str], Reply]:
     """A RAG service that finds, packs and answers as *case* says."""
 
     @ragotel.retrieve(
-        leg=LEG, index=INDEX, index_version=VERSION, score_kind="cosine", higher_is_better=True
+        leg=LEG, index=INDEX, index_version=case.version, score_kind="cosine", higher_is_better=True
     )
     def search(question: str, k: int) -> list[Hit]:
         return case.hits[:k]
