@@ -83,9 +83,8 @@ def body(*spans: dict[str, Any], **scope: str) -> bytes:
 def rag_request(number: int, *, prompt_chars: int = 16_000) -> bytes:
     """One answered question as ragotel sends it: five spans, fifty candidates, a prompt."""
     hits = json.dumps([{"id": f"c{n}-{number % 97}", "score": 1 - n / 64} for n in range(50)])
-    prompt = (f"Question {number}: " + "the hardware may be returned within days " * 500)[
-        :prompt_chars
-    ]
+    words = "the hardware may be returned within days "
+    prompt = (f"Question {number}: " + words * (1 + prompt_chars // len(words)))[:prompt_chars]
     common = {"rag.schema": 1, "rag.request.id": f"r{number}", "rag.outcome": "ok"}
     stages: list[dict[str, Any]] = [
         {"rag.stage": "request", "user.id": f"u{number % 50}", "rag.query": f"question {number}"},

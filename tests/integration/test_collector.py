@@ -68,7 +68,7 @@ class Collector:
 
     @property
     def otlp_http(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1/traces"
+        return f"http://127.0.0.1:{self.port}"
 
     def kill(self) -> None:
         self.process.kill()
@@ -118,6 +118,7 @@ def test_a_killed_collector_loses_nothing(collector: Collector, stored: Served) 
     collector.kill()
     collector.start()
     sent |= send(collector, range(140, 150))
+    assert len(sent) == 50
     wait_until(lambda: arrived(stored) >= sent, timeout_s=90)
 
 
@@ -138,7 +139,7 @@ def test_a_killed_store_loses_nothing(collector: Collector, stored: Served, tmp_
 
 def test_a_prompt_of_3_mb_passes(collector: Collector, stored: Served) -> None:
     """Neither the receiver's limit nor the exporter's cuts it."""
-    post(collector.otlp_http, rag_request(300, prompt_chars=3_000_000))
+    assert post(collector.otlp_http, rag_request(300, prompt_chars=3_000_000)).status == 200
     wait_until(lambda: trace_id(300).hex() in arrived(stored, "rag_prompts"), timeout_s=60)
     rows = stored.sql("select length(prompt) as chars from rag_prompts")
     assert [row["chars"] for row in rows] == [3_000_000]
