@@ -64,7 +64,7 @@ with
             countIf(is_prompt and is_absent) as absent_prompts,
             argMinIf(claim_offset_chars, started_at, claim_offset_chars is not null) as first_claim_offset,
             arraySort(groupArrayIf((leg, gold_rank, gold_rank is not null or is_absent), leg != '')) as legs,
-            groupUniqArrayArrayIf(gold_keys, leg != '') as gold_keys
+            arraySort(groupUniqArrayArrayIf(gold_keys, leg != '')) as gold_keys
         from sightings
         group by trace_id, request_id, label_id, passage
     ),
