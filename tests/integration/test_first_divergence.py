@@ -62,6 +62,10 @@ CASES = [
         *("14 days for all.", "30 days for all."),
     ),
     case(
+        *("many", "How many?", ", ".join(f"{n} seats for {n} men" for n in range(11, 90))),
+        *("10 seats", "It has 10 seats.", "It has 12 seats."),
+    ),
+    case(
         *("other-source", "How long is the notice?", "30 days", "14 days"),
         *("A trial runs for 14 days, by the way.", "Nothing of it here."),
         gold="notice#0",
@@ -153,8 +157,16 @@ def test_passages_that_state_what_the_wrong_answer_said(worked: Worked) -> None:
         "fee": conflict(1, 1, "20 eur", ids=["fee/1#0"]),
         "percent": conflict(1, 1, "10 %", ids=["percent/1#0"]),
         "date": conflict(1, 1, "2026-03-01", ids=["date/1#0"]),
+        "many": conflict(1, 1, "12 seats", ids=["many/1#0"]),
         "quoted": conflict(1, 1, "page_token", ids=["quoted/1#0"]),
     }
+
+
+def test_show_counts_for_and_against_the_claim(worked: Worked) -> None:
+    """The whiteboard says how many sent passages state what, and which of them is superseded."""
+    lines = picture_lines(worked.pictures["team-seats"])
+    at = lines.index("  stated     the claim in 1 sent · what the answer said (5 seats) in 2")
+    assert lines[at + 1] == "  superseded pricing/plans-2023.md#0"
 
 
 def test_a_chunk_that_states_the_claim_without_being_gold_is_named(worked: Worked) -> None:

@@ -163,6 +163,9 @@ def _verdicts(picture: Picture) -> list[str]:
     lines = []
     for verdict in picture.verdicts:
         lines += _verdict(verdict)
+        lines += _stated(
+            [row for row in picture.statements if row["label_id"] == verdict["label_id"]]
+        )
         passages = [row for row in picture.passages if row["label_id"] == verdict["label_id"]]
         if len(passages) > 1:
             lines += [_passage(row) for row in passages]
@@ -187,6 +190,22 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     for chunk_id in verdict["competing_chunk_ids"]:
         lines.append(_field("competing", chunk_id))
     return [*lines, *fix_lines(verdict)]
+
+
+def _stated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many sent passages stand for the claim, and how many for what the answer said."""
+    if not rows:
+        return []
+    right = sum(bool(row["states_right"]) for row in rows)
+    wrong = [row for row in rows if row["states_wrong"] and not row["is_gold"]]
+    values = sorted({value for row in wrong for value in row["answer_values"]})
+    said = f" ({one_line(', '.join(values))})" if values else ""
+    unread = sum(not row["is_read"] for row in rows)
+    parts = [f"the claim in {right} sent", f"what the answer said{said} in {len(wrong)}"]
+    parts.append(f"{unread} could not be read" if unread else "")
+    lines = [_field("stated", _joined(parts))]
+    old = [row["chunk_id"] for row in rows if row["is_superseded"]]
+    return lines + [_field("superseded", one_line(chunk_id)) for chunk_id in old]
 
 
 def fix_lines(verdict: Mapping[str, Any]) -> list[str]:

@@ -63,6 +63,11 @@ def verdicts_of(store: Store, key: RequestKey) -> tuple[list[Any], list[Any]]:
     return verdicts, _rows(store, "triage_passages", key, "label_id, passage")
 
 
+def statements_of(store: Store, key: RequestKey) -> list[dict[str, Any]]:
+    """What each sent passage states: the gold's value, or what the wrong answer said."""
+    return _rows(store, "rag_sent_statements", key, "label_id, position")
+
+
 def passages_of_labels(store: Store, label_ids: Sequence[str]) -> list[dict[str, Any]]:
     """The gold passages of some labels."""
     if not label_ids:

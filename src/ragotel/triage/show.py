@@ -24,7 +24,8 @@ class Picture:
     """Everything about one request; *verdicts* is empty where no label meets it.
 
     *sent* is what the prompt took, in its order; *pins* the index versions that served beside the
-    newest; *neighbours*, on a miss, the gold chunk with those before and after it; *texts*, if
+    newest; *statements*, where passages compete with the gold, what each sent one states;
+    *neighbours*, on a miss, the gold chunk with those before and after it; *texts*, if
     asked for, the candidates' texts by hash.
     """
 
@@ -41,6 +42,7 @@ class Picture:
     complaints: list[dict[str, Any]] = field(default_factory=list)
     sent: list[dict[str, Any]] = field(default_factory=list)
     pins: list[dict[str, Any]] = field(default_factory=list)
+    statements: list[dict[str, Any]] = field(default_factory=list)
     neighbours: list[dict[str, Any]] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -99,9 +101,16 @@ def show_request(
         complaints=evidence.said_about(store, "rag_complaints", "complained_at", key),
         sent=_sent(sent, gold),
         pins=pins_of(store, flow["searched"], gold.chunk_ids),
+        statements=_statements(store, key, verdicts),
         neighbours=gold_neighbours(store, flow["searched"], _missed(labels, passages)),
         texts=evidence.texts_of(store, _shas(stages, shas)) if with_texts else {},
     )
+
+
+def _statements(store: Store, key: RequestKey, verdicts: Sequence[Any]) -> list[dict[str, Any]]:
+    competed = {row["label_id"] for row in verdicts if row["competing_chunk_ids"]}
+    rows = evidence.statements_of(store, key) if competed else []
+    return [row for row in rows if row["label_id"] in competed]
 
 
 def _sent(sent: Sent, gold: Gold) -> list[dict[str, Any]]:

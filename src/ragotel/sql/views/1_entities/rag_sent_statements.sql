@@ -159,9 +159,13 @@ with
         select
             * except (statements),
             arrayMap(statement -> (statement.1, statement.2), statements) as said,
-            arrayFlatten(arrayMap(statement -> statement.3, statements)) as wrong_wordings,
-            arrayFlatten(
-                arrayMap((statement, at) -> arrayMap(wording -> at, statement.3), statements, arrayEnumerate(statements))
+            arraySlice(arrayFlatten(arrayMap(statement -> statement.3, statements)), 1, 1000) as wrong_wordings,
+            arraySlice(
+                arrayFlatten(
+                    arrayMap((statement, at) -> arrayMap(wording -> at, statement.3), statements, arrayEnumerate(statements))
+                ),
+                1,
+                1000
             ) as wording_of
         from worded
     ),
@@ -315,9 +319,9 @@ with
             texts.chunk_sha != '' as is_read,
             texts.stated_norm as stated_norm,
             has(needles.lure_chunk_ids, named.chunk_id) as is_lure,
-            arrayFilter((wording, at) -> at > 0, needles.right_wordings, multiSearchAllPositions(texts.text_norm, needles.right_wordings)) as right_found,
-            arrayFilter((lure, at) -> at > 0, needles.lures, multiSearchAllPositions(texts.stated_norm, needles.lures)) as lures_found,
-            arrayFilter((pair, at) -> at > 0, arrayZip(needles.wrong_wordings, needles.wording_of), multiSearchAllPositions(texts.stated_norm, needles.wrong_wordings)) as wrong_found,
+            arrayFilter((wording, at) -> at > 0, needles.right_wordings, rag_positions(texts.text_norm, needles.right_wordings)) as right_found,
+            arrayFilter((lure, at) -> at > 0, needles.lures, rag_positions(texts.stated_norm, needles.lures)) as lures_found,
+            arrayFilter((pair, at) -> at > 0, arrayZip(needles.wrong_wordings, needles.wording_of), rag_positions(texts.stated_norm, needles.wrong_wordings)) as wrong_found,
             texts.text_norm as text_norm,
             needles.said as said
         from needles
