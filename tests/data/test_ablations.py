@@ -76,7 +76,7 @@ def ablated(
         (
             questions[label_id]["oracle_cause"],
             state,
-            answers.get(label_id) == questions[label_id]["generated"]["text"],
+            answers.get(label_id) == questions[label_id]["generated"]["text"].strip(),
         )
         for label_id, state in states
     ]
