@@ -21,7 +21,7 @@ demo: $(STAMP)
 	$(BIN)/ragotel demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
