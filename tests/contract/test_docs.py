@@ -19,6 +19,7 @@ PAGES = [
     "docs/getting-started.md",
     "docs/instrumenting.md",
     "docs/triage.md",
+    "docs/alerts.md",
     "docs/recall.md",
     "docs/probing.md",
     "docs/operating.md",

@@ -1,7 +1,7 @@
 """Worlds: what a folder of files says that services sent and people wrote, put into a store.
 
 spans.json is a short form of spans: lists are written as lists. The other files are those that the
-commands load; `complaints` and `attachments` are lines of what their commands take.
+commands load; `complaints`, `attachments` and `limits` are lines of what their commands take.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ragotel.triage.ablations import load_ablations
 from ragotel.triage.complaints import attach_label, write_complaint
 from ragotel.triage.grades import load_grades
 from ragotel.triage.labels import load_labels
+from ragotel.triage.limits import Limit, write_limit
 from ragotel.triage.manifest import Version, load_manifest
 from ragotel.triage.probes import load_probes
 from ragotel.triage.references import RequestKey
@@ -54,6 +55,8 @@ def tell(store: Store, folder: Path) -> None:
         write_complaint(store, _key(line), **line)
     for line in _lines(folder / "attachments.jsonl"):
         attach_label(store, _key(line), **line)
+    for line in _lines(folder / "limits.jsonl"):
+        write_limit(store, Limit(**line))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

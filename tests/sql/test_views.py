@@ -24,7 +24,7 @@ VIEWS = [file.name for file in catalog.views()]
 WORLDS = ("hit", "miss", "malformed")
 RECORD = bool(os.environ.get("RAGOTEL_RECORD"))
 
-OF_THE_CLOCK = {"ablated_at", "probed_at", "standing", "ingested_at", "loaded_at"}
+OF_THE_CLOCK = {"ablated_at", "probed_at", "standing", "ingested_at", "loaded_at", "written_at"}
 """Columns that tell when the test ran."""
 IN_NO_ORDER = {
     *("known_keys", "stating_keys", "claim_offsets", "known_chunk_ids", "known_doc_ids"),

@@ -59,7 +59,7 @@ select
     )::Nullable(Float64) as max_share,
     coalesce(own.max_deviation, general.max_deviation, built_in.max_deviation)::Nullable(Float64) as max_deviation,
     coalesce(own.min_sample, general.min_sample, built_in.min_sample)::UInt64 as min_sample,
-    own.limit_name = '' and general.limit_name = '' as is_built_in,
+    (own.limit_name = '' and general.limit_name = '')::Bool as is_built_in,
     if(is_built_in, null, greatest(own.written_at, general.written_at))::Nullable(DateTime64(6, 'UTC')) as written_at
 from built_in
 inner join services on services.limit_name = built_in.limit_name

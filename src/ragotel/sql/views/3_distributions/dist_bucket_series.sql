@@ -3,7 +3,7 @@
 -- reads:   triage_requests
 -- share is of the answerable labelled requests of the day, so that questions which the corpus does not answer thin
 -- out no other bucket; not_answerable is a category of its own, of all labelled requests, and so is share_of_labelled.
--- The baseline is the mean of the daily shares of the 14 days before, deviation is the distance to it. standing tells
+-- The baseline is the mean of the daily shares of the 14 days before, deviation is the distance to it. standard_errors tells
 -- whether that is more than chance: the difference of the arcsines of both shares' roots in standard errors of both
 -- samples (the 14 days pooled), which holds for shares near 0 too; one stray request among 30 stays below 3.
 create or replace view dist_bucket_series as
@@ -94,7 +94,7 @@ select
         null,
         2 * (asin(sqrt(share)) - asin(sqrt(baseline_requests / baseline_sample_count)))
         / sqrt(1 / sample_count + 1 / baseline_sample_count)
-    )::Nullable(Float64) as standing,
+    )::Nullable(Float64) as standard_errors,
     passed_share,
     passed_share - if(baseline_days = 0, null, passed_before) as passed_deviation,
     entry.3 .1 as example_trace_id,

@@ -13,7 +13,7 @@ select
     toUInt64(sample_count) as sample_count,
     example_trace_id,
     example_request_id,
-    alert.4 as message
+    ifNull(alert.4, '') as message
 from limits_on_buckets
 array join broken as alert
 where alert.1 = 'bucket_limits'

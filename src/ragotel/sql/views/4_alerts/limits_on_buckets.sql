@@ -3,7 +3,7 @@
 -- reads:   dist_bucket_series, rag_limits_in_force
 -- The one reading of the verdicts that the alerts on buckets share. A deviation counts only upwards (downwards for
 -- passed), from 30 requests on, against at least three days and 30 requests before, and where it is more than
--- chance: standing above 3, which a small sample does not reach by one or two stray requests.
+-- chance: standard_errors above 3, which a small sample does not reach by one or two stray requests.
 create or replace view limits_on_buckets as
 with
     limited as (
@@ -20,7 +20,7 @@ with
             series.baseline_sample_count as baseline_sample_count,
             series.baseline_share as baseline_share,
             series.deviation as deviation,
-            series.standing as standing,
+            series.standard_errors as standard_errors,
             series.passed_share as passed_share,
             series.passed_deviation as passed_deviation,
             series.example_trace_id as example_trace_id,
@@ -50,7 +50,7 @@ with
                 and baseline_days >= 3
                 and baseline_sample_count >= 30
                 and direction * deviation > max_deviation
-                and direction * standing > 3,
+                and direction * standard_errors > 3,
                 false
             ) as is_deviant,
             concat(
@@ -111,7 +111,7 @@ select
                         ' days before was ',
                         toString(round(100 * baseline_share, 1)),
                         ' %: ',
-                        toString(round(abs(standing), 1)),
+                        toString(round(abs(standard_errors), 1)),
                         ' standard errors away.'
                     )
                 )
