@@ -34,7 +34,7 @@ select
     trace_id,
     request_id,
     label_id,
-    argMin(grade, standing) as best_grade,
+    argMin(grade, standing) as grade,
     argMin(source, standing) as grade_source
 from given
 group by trace_id, request_id, label_id

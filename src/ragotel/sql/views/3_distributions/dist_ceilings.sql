@@ -33,8 +33,8 @@ with
             per_request.*,
             is_found or is_unfound as is_finding_decided,
             is_complete or is_incomplete as is_sending_decided,
-            grades.best_grade != '' as is_graded,
-            grades.best_grade = 'correct' as is_right
+            grades.grade != '' as is_graded,
+            grades.grade = 'correct' as is_right
         from per_request
         left join rag_label_grades as grades
             on grades.trace_id = per_request.trace_id

@@ -75,7 +75,10 @@ with
             toDate(requests.started_at) as day,
             requests.run_id as run_id,
             requests.arm as arm,
-            arrayStringConcat(arrayDistinct(arrayMap(pair -> pair.2, flows.searched)), ', ') as index_version,
+            arrayStringConcat(
+                arrayFilter(name -> name != '', arrayDistinct(arrayMap(pair -> pair.2, flows.searched))),
+                ', '
+            ) as index_version,
             flows.sent_count as k_prompt
         from per_request
         inner join requests
