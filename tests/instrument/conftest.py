@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from laws import Patched
+from model_server import serving
 
 from ragotel import instrument
 from ragotel.testing import Recorded, recording
@@ -24,3 +25,10 @@ def patched() -> Iterator[Patched]:
     """Compares what the hooks patch with what was there before."""
     yield Patched()
     instrument.uninstrument()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Address of a server that speaks the model services' APIs."""
+    with serving() as address:
+        yield address

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ragotel import instrument
 from ragotel.instrument.hooks import check_targets
 from ragotel.testing import recording
@@ -97,13 +99,10 @@ def was_imported(module: str) -> bool:
 def assert_fails(sink: Any, kind: str, call: Callable[[], Any], error: type[BaseException]) -> None:
     """A call that fails raises the library's own exception, and its stage has ended with it."""
     sink.clear()
-    try:
+    with pytest.raises(error) as raised:
         call()
-    except error as raised:
-        assert sink.stage(kind)["rag.outcome"] == "error"
-        assert sink.stage(kind)["error.type"] == type(raised).__qualname__
-        return
-    raise AssertionError("the call did not fail")
+    assert sink.stage(kind)["rag.outcome"] == "error"
+    assert sink.stage(kind)["error.type"] == raised.type.__qualname__
 
 
 def assert_cancels(sink: Any, kind: str, call: Callable[[], Any]) -> None:
@@ -116,9 +115,6 @@ def assert_cancels(sink: Any, kind: str, call: Callable[[], Any]) -> None:
         task.cancel()
         await task
 
-    try:
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(hang_up())
-    except asyncio.CancelledError:
-        assert sink.stage(kind)["rag.outcome"] == "cancelled"
-        return
-    raise AssertionError("the call was not cancelled")
+    assert sink.stage(kind)["rag.outcome"] == "cancelled"

@@ -34,7 +34,7 @@ def index(made: Any) -> Any:
         lambda: faiss.IndexFlatIP(64),
         lambda: faiss.IndexHNSWFlat(64, 8, faiss.METRIC_INNER_PRODUCT),
         lambda: faiss.index_factory(64, "IVF1,Flat", faiss.METRIC_INNER_PRODUCT),
-        lambda: faiss.index_factory(64, "PCA32,Flat", faiss.METRIC_INNER_PRODUCT),
+        lambda: faiss.index_factory(64, "RR32,Flat", faiss.METRIC_INNER_PRODUCT),
     ],
 )
 def test_a_search_is_a_retrieval(recorded: Recorded, make: Any) -> None:
@@ -87,11 +87,7 @@ def test_a_decorator_above_gives_one_stage(recorded: Recorded) -> None:
 def test_a_large_batch_is_no_search(recorded: Recorded) -> None:
     """A thousand questions at once are a job of their own."""
     index(faiss.IndexFlatIP(64)).search(np.repeat(ASKED, 100, axis=0), 3)
-    assert (
-        "gen_ai.retrieval.documents" not in recorded.spans[0]["attributes"]
-        if (recorded.spans)
-        else True
-    )
+    assert kinds(recorded) == []
 
 
 def test_failures_pass_on(recorded: Recorded) -> None:

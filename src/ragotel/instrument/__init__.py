@@ -18,7 +18,7 @@ from ragotel.instrument.hooks import Library, Switch
 
 LIBRARIES = (
     "langchain", "llama_index", "haystack", "chroma", "qdrant", "lancedb", "faiss", "bm25s",
-    "rank_bm25", "sentence_transformers", "flashrank",
+    "rank_bm25", "sentence_transformers", "flashrank", "openai", "anthropic", "litellm",
 )  # fmt: skip
 """Every library that has a file here."""
 

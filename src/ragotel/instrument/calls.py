@@ -43,6 +43,8 @@ class Call:
     """The list that goes into a ranking, of any shape."""
     messages: Any = None
     """What a model is asked: a text or messages."""
+    stored_prompt: dict[str, Any] | None = None
+    """Name and version of a prompt that the model's own service fills in."""
     read: Callable[[Any], Any] | None = None
     """Result to `Candidates`, or to what a decorated function of this kind would return."""
     reply: Callable[[Any], dict[str, Any]] | None = None
@@ -128,8 +130,8 @@ def begin(call: Call) -> Stage | None:
                 stage.spec, stage.kind = _spec(BLEND), BLEND
         if call.kind == GENERATE:
             stage.read_chunk = call.reply
-            if call.messages is not None:
-                prompting.note_prompt(stage, call.messages)
+            if call.messages is not None or call.stored_prompt:
+                prompting.note_prompt(stage, call.messages, call.stored_prompt)
     except Exception:
         stage.faults += 1
         faults.note(f"read what goes into {call.name}")

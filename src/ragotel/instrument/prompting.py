@@ -62,20 +62,23 @@ def _is_quoted(found: Candidates, prompt: str) -> bool:
     return False
 
 
-def note_prompt(stage: Stage, messages: Any) -> None:
-    """Record what a model is asked as the request's prompt, if no assembly told it before."""
+def note_prompt(stage: Stage, messages: Any, stored: dict[str, Any] | None = None) -> None:
+    """Record what a model is asked as the request's prompt, if no assembly told it before.
+
+    Of a *stored* prompt, which the model's own service fills in, only name and version are known.
+    """
     trace = stage.trace
     if not trace.request_number or nesting.is_inside(stage.parent, RANKINGS | {RETRIEVE}):
         return
-    prompt = text_of_prompt(messages)
-    if not prompt or _is_told(trace, stage, prompt, messages):
+    prompt = None if stored else text_of_prompt(messages)
+    if not stored and (not prompt or _is_told(trace, stage, prompt, messages)):
         return
     outer = stage
     while outer.parent is not None and outer.parent.kind == GENERATE:
         outer = outer.parent
     told = Stage(_FROM_MESSAGES, trace, outer.parent)
     told.start_ns = told.end_ns = outer.start_ns
-    told.prompt, told.inputs = prompt, []
+    told.prompt, told.inputs, told.values = prompt, [], stored
     try:
         settle_prompt(told)
     except Exception:
