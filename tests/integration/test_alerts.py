@@ -277,6 +277,10 @@ def test_limits_built_in_for_all_and_for_one(store: Store) -> None:
         ("", 0.1, 0.02, 50, False),
         ("bot", 0.2, 0.02, 50, False),
     ]
+    write_limit(store, Limit("generation_error"))
+    write_limit(store, Limit("generation_error", "bot"))
+    rows = [row for row in limits_in_force(store) if row["limit_name"] == "generation_error"]
+    assert [tuple(row[name] for name in names) for row in rows] == [("", None, 0.02, 30, True)]
 
 
 def test_a_laxer_corpus_gap_in_the_table_changes_nothing(store: Store) -> None:

@@ -40,6 +40,7 @@ with
     written as (
         select limit_name, service_name, max_share, max_deviation, min_sample, written_at
         from rag_limits final
+        where coalesce(max_share, max_deviation, toFloat64(min_sample)) is not null
     ),
     services as (
         select limit_name, service_name
