@@ -5,6 +5,7 @@ Pipeline: your function -> [this door] -> recorder -> delivery -> OTLP -> store 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ragotel import recorder as _recorder
@@ -67,13 +68,18 @@ def configure(service: str | None = None, **settings: Any) -> None:
 
 
 def _instrument(settings: Settings) -> None:
-    """Hook the libraries that the settings name; not imported where they name none."""
-    if settings.instrument is False:
+    """Hook the libraries that the settings name, and no others."""
+    if settings.instrument is False and "ragotel.instrument" not in sys.modules:
         return
     from ragotel import instrument
 
-    names = () if settings.instrument is True else settings.instrument
-    instrument.instrument(*names)
+    if settings.instrument is True:
+        instrument.instrument()
+        return
+    named = settings.instrument or ()
+    instrument.uninstrument(*(name for name in instrument.instrumented() if name not in named))
+    if named:
+        instrument.instrument(*named)
 
 
 _recorder.on_start = _instrument

@@ -62,6 +62,10 @@ class Settings:
     """Longest delay of the process's end for what still waits."""
     retry_s: float = 900.0
     """How long one batch is offered again to a receiver that is down or busy."""
+    spool: str | None = None
+    """Folder that keeps what the receiver cannot take, also when the process is killed."""
+    spool_max_bytes: int = 1024 * _MIB
+    """Limit of that folder, over all processes that share it."""
     drain_on_sigterm: bool = True
     """Deliver on SIGTERM too, where the application left that signal's default action in place."""
     instrument: bool | tuple[str, ...] = True
@@ -90,6 +94,10 @@ def resolve_settings(**keywords: Any) -> Settings:
     if name := resource.pop("service.name", None):
         values.setdefault("service_name", name)
     values.update(checked, resource=resource)
+    own = checked.get("endpoint") or _env("RAGOTEL_ENDPOINT") or ""
+    if "protocol" not in checked and not _env("RAGOTEL_PROTOCOL") and _is_http(own):
+        # OpenTelemetry's launcher sets its own variable to grpc where the user has set none.
+        values.pop("protocol", None)
     protocol = values.get("protocol", Settings.protocol)
     values["endpoint"] = _endpoint(checked.get("endpoint"), protocol)
     return Settings(**values)
@@ -110,6 +118,13 @@ def _endpoint(keyword: str | None, protocol: str) -> str:
     if "://" not in base:
         base = f"http://{base}"
     return base if base.endswith(_TRACES_PATH) else base + _TRACES_PATH
+
+
+def _is_http(endpoint: str) -> bool:
+    """Whether an address can only be one of OTLP over HTTP."""
+    rest = endpoint.partition("://")[2] or endpoint
+    host, slash, path = rest.partition("/")
+    return host.endswith(":4318") or f"{slash}{path}".rstrip("/").endswith(_TRACES_PATH)
 
 
 def _from_environment() -> dict[str, Any]:
@@ -151,7 +166,9 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{name} is {value!r}; it must map names to values.")
         return {str(k): str(v) for k, v in value.items()}
-    if name in ("service_name", "endpoint") and not isinstance(value, str):
+    if name == "spool" and isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if name in ("service_name", "endpoint", "spool") and not isinstance(value, str):
         raise ConfigurationError(f"{name} is {value!r}; it must be a text.")
     return value
 
@@ -224,6 +241,7 @@ _MINIMA: dict[str, float] = {
     "max_candidates": 0,
     "exit_timeout_s": 0,
     "retry_s": 0,
+    "spool_max_bytes": 0,
 }
 _READERS: dict[str, Callable[[str], Any]] = {
     "resource": _pairs,
@@ -242,6 +260,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "flush_on_return": _flag,
     "exit_timeout_s": float,
     "retry_s": float,
+    "spool_max_bytes": int,
     "drain_on_sigterm": _flag,
     "instrument": _some,
 }
@@ -273,6 +292,8 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
             "flush_on_return",
             "exit_timeout_s",
             "retry_s",
+            "spool",
+            "spool_max_bytes",
             "drain_on_sigterm",
             "instrument",
         )

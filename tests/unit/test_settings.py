@@ -97,6 +97,27 @@ def test_variables_of_the_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_an_address_of_http_is_not_spoken_to_in_grpc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenTelemetry's launcher sets its own protocol to grpc, whatever receiver ragotel has."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    for endpoint in ("http://desk:4318", "http://desk:9000/v1/traces"):
+        assert resolve_settings(endpoint=endpoint).protocol == "http/protobuf"
+        assert resolve_settings(endpoint=endpoint, protocol="grpc").protocol == "grpc"
+    for endpoint in ("http://desk:4317", "http://desk:9000"):
+        assert resolve_settings(endpoint=endpoint).protocol == "grpc"
+
+
+def test_libraries_to_instrument_are_named_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All by default; a variable names some or none."""
+    assert resolve_settings().instrument is True
+    for text, value in (("false", False), ("qdrant, openai", ("qdrant", "openai"))):
+        monkeypatch.setenv("RAGOTEL_INSTRUMENT", text)
+        assert resolve_settings().instrument == value
+    assert resolve_settings(instrument=["chroma"]).instrument == ("chroma",)
+    with pytest.raises(ConfigurationError, match="it can be True, False or a list of libraries"):
+        resolve_settings(instrument="chroma")
+
+
 def test_typing_error_in_a_variable_is_logged_and_ignored(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
