@@ -5,10 +5,28 @@ Pipeline: wire -> otel_traces -> typed tables -> views -> store -> triage -> [cl
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ragotel.cli.options import common_options
 from ragotel.cli.output import print_json
+from ragotel.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ragotel.store.catalog import SqlFile
+
+_CLUSTER_HEAD = """\
+-- The whole schema of ragotel for the cluster {cluster!r}: clickhouse client < FILE, on any node.
+-- Run it again after an upgrade of ragotel; what is there stays.
+--
+-- Each node needs the macros {{shard}} and {{replica}}, the cluster internal_replication = true.
+-- Tables that spans fill are NAME_local on each shard; NAME reads and writes all shards, and all
+-- spans of a trace are on one. Everything else is copied to every node: joins with it stay there.
+--
+-- Write spans with distributed_foreground_insert = 1 (before 23.10: insert_distributed_sync = 1):
+-- without it a span is acknowledged while it is only in a queue of the node that took it.
+-- prefer_localhost_replica = 1 (the default) reads a node's own copy of its shard."""
 
 
 @click.command("init", short_help="Create the store's schema, or bring it up to date.")
@@ -18,19 +36,38 @@ from ragotel.cli.output import print_json
     is_flag=True,
     help="Print every statement in order, runnable as it stands; open no store.",
 )
+@click.option(
+    "--cluster",
+    default="",
+    metavar="NAME",
+    help="With --print: for a replicated, sharded cluster that ClickHouse knows by this name.",
+)
 @common_options
-def init(print_only: bool, dsn: str | None, as_json: bool) -> None:
+def init(print_only: bool, cluster: str, dsn: str | None, as_json: bool) -> None:
     """Create the store's schema, or bring it up to date.
 
     Tables are numbered and made once; views hold no data and are re-applied every time. Running it
-    twice, or two at once, is harmless.
+    twice, or two at once, is harmless. The database is that of --store, also where it is printed
+    for a cluster.
     """
+    if cluster and not print_only:
+        raise click.UsageError("--cluster needs --print: the statements are for you to run.")
+    if cluster:
+        _print_cluster(cluster, dsn, as_json)
+        return
     if print_only:
         _print_schema(as_json)
         return
     from ragotel.store import catalog, migrate, open_store
+    from ragotel.store.cluster import is_cluster
 
     with open_store(dsn) as store:
+        if is_cluster(store):
+            raise ConfigurationError(
+                f"{_name(store.dsn.path, store.dsn.host, store.dsn.port)} is a node of a cluster, "
+                "and a schema is the whole cluster's: run what `ragotel init --print --cluster "
+                "NAME` prints."
+            )
         new = migrate(store)
         views = len(catalog.views())
         report = {
@@ -61,16 +98,36 @@ def _print_schema(as_json: bool) -> None:
 
     files = statements()
     if as_json:
-        print_json([{"name": f.name, "layer": f.layer, "sql": f.text} for f in files])
+        _print_json(files)
         return
     click.echo("-- The whole schema of ragotel, in order: clickhouse client --database NAME < FILE")
-    for file in files:
-        click.echo(f"\n-- {file.layer}/{file.name}.sql\n{file.text.rstrip()};")
+    _print_files(files)
     taken = ", ".join(f"('{file.name}')" for file in catalog.tables())
     click.echo(
         f"\n-- so that `ragotel init` knows these steps\n"
         f"insert into rag_migrations (name) values {taken};"
     )
+
+
+def _print_cluster(cluster: str, dsn: str | None, as_json: bool) -> None:
+    from ragotel.store import parse_dsn
+    from ragotel.store.cluster import cluster_statements
+
+    files = cluster_statements(cluster, parse_dsn(dsn).database)
+    if as_json:
+        _print_json(files)
+        return
+    click.echo(_CLUSTER_HEAD.format(cluster=cluster))
+    _print_files(files)
+
+
+def _print_json(files: list[SqlFile]) -> None:
+    print_json([{"name": f.name, "layer": f.layer, "sql": f.text} for f in files])
+
+
+def _print_files(files: list[SqlFile]) -> None:
+    for file in files:
+        click.echo(f"\n-- {file.layer}/{file.name}.sql\n{file.text.rstrip()};")
 
 
 def register(group: click.Group) -> None:

@@ -23,6 +23,14 @@ from ragotel.cli.options import debug_option, json_option, store_option
     default="",
     help="Secret that clients must show; needed beyond 127.0.0.1. Default: RAGOTEL_TOKEN.",
 )
+@click.option(
+    "--reader-token",
+    envvar="RAGOTEL_READER_TOKEN",
+    default="",
+    help="Secret of those who may only read, over SQL. Default: RAGOTEL_READER_TOKEN.",
+)
+@click.option("--tls-cert", default="", metavar="FILE", help="Certificate chain, PEM.")
+@click.option("--tls-key", default="", metavar="FILE", help="Its private key, PEM.")
 @store_option
 @json_option
 @debug_option
@@ -32,6 +40,9 @@ def serve(
     otlp_http_port: int,
     http_port: int,
     token: str,
+    reader_token: str,
+    tls_cert: str,
+    tls_key: str,
     dsn: str | None,
     as_json: bool,
 ) -> None:
@@ -39,6 +50,9 @@ def serve(
 
     A span is acknowledged when it is on the disk. SIGTERM or Ctrl-C ends the server after the last
     insert. While it runs, every command given the same --store reaches the store through it.
+
+    With --tls-cert and --tls-key all three ports speak TLS; commands on this machine go through a
+    port of their own on 127.0.0.1.
     """
     from ragotel.server.serving import Addresses, ServeOptions, serve
     from ragotel.store import parse_dsn
@@ -54,6 +68,9 @@ def serve(
         otlp_http_port=otlp_http_port,
         http_port=http_port,
         token=token,
+        reader_token=reader_token,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
     )
     serve(options, ready)
 

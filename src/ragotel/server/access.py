@@ -28,6 +28,20 @@ def check_binding(host: str, token: str) -> None:
         )
 
 
+def check_reader_token(token: str, reader_token: str) -> None:
+    """Refuse a reader's token that would keep nobody from writing.
+
+    Raises:
+        ConfigurationError: There is no *token*, or both are the same.
+    """
+    if reader_token and not token:
+        raise ConfigurationError(
+            "--reader-token alone would let everybody else write; give --token too."
+        )
+    if reader_token and reader_token == token:
+        raise ConfigurationError("--reader-token must differ from --token.")
+
+
 def is_loopback(host: str) -> bool:
     """Whether *host*, a name or an address, can only be reached from this machine."""
     if host == "localhost" or host.endswith(".localhost"):
@@ -39,17 +53,19 @@ def is_loopback(host: str) -> bool:
 
 
 class Access:
-    """Checks each request against the server's token ('' for none)."""
+    """Checks each request against the server's tokens ('' for none)."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, reader_token: str = "") -> None:
         self._token = token.encode()
+        self._reader_token = reader_token.encode()
 
     def is_allowed(self, *offered: str) -> bool:
         """Whether one of the *offered* secrets is the token; compared in constant time."""
-        if not self._token:
-            return True
-        matches = [hmac.compare_digest(secret.encode(), self._token) for secret in offered]
-        return any(matches)
+        return not self._token or _is_among(self._token, offered)
+
+    def is_reader(self, *offered: str) -> bool:
+        """Whether one of the *offered* secrets lets its bearer read, and nothing else."""
+        return bool(self._reader_token) and _is_among(self._reader_token, offered)
 
     def refusal(self, headers: Mapping[str, str]) -> str:
         """Why a request from a browser must not be answered; '' where it may be.
@@ -67,6 +83,11 @@ class Access:
         if not self._token and host and not is_loopback(name):
             return f"this server does not answer for the host name {host!r}"
         return ""
+
+
+def _is_among(token: bytes, offered: tuple[str, ...]) -> bool:
+    matches = [hmac.compare_digest(secret.encode(), token) for secret in offered]
+    return any(matches)
 
 
 def secrets_in(headers: Mapping[str, str], parameters: Mapping[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from ragotel.server import clickhouse_reply as reply
 from ragotel.server.access import Access, secrets_in
 from ragotel.server.clickhouse_query import QueryJob, ServerFacts
-from ragotel.server.clickhouse_request import read_request
+from ragotel.server.clickhouse_request import for_reader, read_request
 from ragotel.server.exchange import ABORT, Exchange
 from ragotel.server.sessions import Sessions
 from ragotel.store.handles import Engine, EngineError
@@ -47,17 +47,20 @@ class ClickHouseInterface:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers, parameters = Headers(scope=scope), QueryParams(scope["query_string"])
-        refusal = self._access.refusal(headers)
+        refusal, offered = self._access.refusal(headers), secrets_in(headers, parameters)
         error = reply.refused(refusal) if refusal else None
-        if not self._access.is_allowed(*secrets_in(headers, parameters)):
+        may_write = self._access.is_allowed(*offered)
+        if not may_write and not self._access.is_reader(*offered):
             error = reply.AUTHENTICATION_FAILED
         if error is not None:
-            await self._refused(error, secrets_in(headers, parameters))(scope, receive, send)
+            await self._refused(error, offered)(scope, receive, send)
             return
         if scope["method"] in ("GET", "HEAD") and "query" not in parameters:
             await PlainTextResponse("Ok.\n")(scope, receive, send)
             return
         query = read_request(scope["method"], parameters, headers)
+        if not may_write:
+            query = for_reader(query)
         exchange = Exchange()
         job = QueryJob(query, exchange, self._engine, self._sessions, self.facts)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 MAX_QUERY_SECONDS = "300"
 """A read ends after this time unless its client sets max_execution_time itself."""
@@ -67,6 +67,15 @@ def read_request(
         revision=_number(parameters.get("client_protocol_version", "")),
         settings=settings_in(parameters),
     )
+
+
+def for_reader(query: QueryRequest) -> QueryRequest:
+    """The same request from somebody who may only read.
+
+    It gets no session: what the engine holds read-only stays so, and could not be lent again.
+    """
+    settings = {**query.settings, "readonly": "2"}
+    return replace(query, is_read_only=True, session_id="", settings=settings)
 
 
 def _number(text: str) -> int:

@@ -22,8 +22,13 @@ log = logging.getLogger(__name__)
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 
 
-async def start_grpc(receiver: Receiver, access: Access, host: str, port: int) -> tuple[Any, int]:
+async def start_grpc(
+    receiver: Receiver, access: Access, host: str, port: int, tls: tuple[bytes, bytes] | None = None
+) -> tuple[Any, int]:
     """Start the gRPC server; it and the port it listens on (0 asks for a free one).
+
+    Args:
+        tls: Private key and certificate chain, both PEM; None for plain text.
 
     Raises:
         RuntimeError: The port is taken.
@@ -39,7 +44,10 @@ async def start_grpc(receiver: Receiver, access: Access, host: str, port: int) -
         (grpc.method_handlers_generic_handler(SERVICE, {"Export": export}),)
     )
     address = f"[{host}]" if ":" in host else host
-    bound = server.add_insecure_port(f"{address}:{port}")
+    if tls is None:
+        bound = server.add_insecure_port(f"{address}:{port}")
+    else:
+        bound = server.add_secure_port(f"{address}:{port}", grpc.ssl_server_credentials([tls]))
     await server.start()
     return server, bound
 

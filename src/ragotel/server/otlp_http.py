@@ -5,6 +5,7 @@ Pipeline: SDK | Collector -> [OTLP/HTTP] -> receiver -> writer -> otel_traces
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from starlette.applications import Starlette
@@ -14,6 +15,7 @@ from starlette.routing import Route
 
 from ragotel.errors import InputError
 from ragotel.server.access import Access
+from ragotel.server.exchange import BODY_IDLE_S
 from ragotel.server.otlp_reply import JSON, PROTOBUF, RpcCode, failure, success
 from ragotel.server.receiver import MAX_BODY_BYTES, Receiver
 from ragotel.server.writer import StoreUnavailableError
@@ -67,6 +69,8 @@ async def _export(request: Request, receiver: Receiver, access: Access) -> Respo
         return _failed(400, RpcCode.INVALID_ARGUMENT, str(error), kind)
     except StoreUnavailableError as error:
         return _failed(503, RpcCode.UNAVAILABLE, str(error), kind)
+    except (TimeoutError, asyncio.TimeoutError):
+        return _failed(503, RpcCode.UNAVAILABLE, "the body did not arrive in time", kind)
     except ClientDisconnect:
         return Response(status_code=499)
     except Exception as error:
@@ -79,7 +83,8 @@ async def _export(request: Request, receiver: Receiver, access: Access) -> Respo
 async def _read(request: Request) -> bytes:
     chunks: list[bytes] = []
     total = 0
-    async for chunk in request.stream():
+    stream = request.stream()
+    while (chunk := await asyncio.wait_for(anext(stream, None), BODY_IDLE_S)) is not None:
         total += len(chunk)
         if total > MAX_BODY_BYTES + DISCARDED_BYTES:
             break

@@ -21,11 +21,12 @@ from typing import Any
 import uvicorn
 
 from ragotel.errors import ConfigurationError, StoreError
-from ragotel.server.access import Access, check_binding
+from ragotel.server.access import Access, check_binding, check_reader_token
 from ragotel.server.clickhouse_http import ClickHouseInterface, clickhouse_app
 from ragotel.server.otlp_grpc import start_grpc
 from ragotel.server.otlp_http import otlp_app
 from ragotel.server.receiver import Receiver
+from ragotel.server.tls import Tls, read_tls
 from ragotel.server.writer import Writer
 from ragotel.store import Store, migrate, open_store, parse_dsn
 from ragotel.store.handles import Engine, quoted
@@ -45,6 +46,9 @@ class ServeOptions:
     otlp_http_port: int = 4318
     http_port: int = 8123
     token: str = ""
+    reader_token: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,13 @@ def serve(options: ServeOptions, on_ready: Callable[[Addresses], None]) -> None:
     """Open the store, listen, and return after SIGTERM or SIGINT when everything taken is durable.
 
     Raises:
-        ConfigurationError: The store is not embedded, a port is taken, or a token is missing.
+        ConfigurationError: The store is not embedded, a port is taken, a token is missing, or the
+            certificate cannot be used.
         StoreError: The store cannot be opened or migrated.
     """
     check_binding(options.host, options.token)
+    check_reader_token(options.token, options.reader_token)
+    tls = read_tls(options.tls_cert, options.tls_key)
     dsn = parse_dsn(options.dsn)
     if not dsn.is_embedded:
         raise ConfigurationError(
@@ -76,12 +83,14 @@ def serve(options: ServeOptions, on_ready: Callable[[Addresses], None]) -> None:
     with (
         contextlib.closing(_listen(options.host, options.otlp_http_port)) as otlp_socket,
         contextlib.closing(_listen(options.host, options.http_port)) as http_socket,
+        _own_socket(tls) as own_socket,
         open_store(options.dsn, follow_server=False) as store,
     ):
         shut_default(store)
         migrate(store)
         make_durable(store)
-        asyncio.run(_serve(options, store, otlp_socket, http_socket, on_ready))
+        sockets = _Sockets(otlp_socket, http_socket, own_socket)
+        asyncio.run(_serve(options, store, sockets, tls, on_ready))
 
 
 def shut_default(store: Store) -> None:
@@ -126,23 +135,38 @@ def make_durable(store: Store) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Sockets:
+    """Where the HTTP servers listen; *own* is for this machine's commands where TLS is on."""
+
+    otlp: socket.socket
+    http: socket.socket
+    own: socket.socket | None
+
+
 async def _serve(
     options: ServeOptions,
     store: Store,
-    otlp_socket: socket.socket,
-    http_socket: socket.socket,
+    sockets: _Sockets,
+    tls: Tls | None,
     on_ready: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
-    engine, access = Engine(store.dsn.path, store.database), Access(options.token)
+    engine = Engine(store.dsn.path, store.database)
+    access = Access(options.token, options.reader_token)
     writer = Writer(engine)
     receiver, interface = Receiver(writer), ClickHouseInterface(engine, access)
-    grpc_server, grpc_port = await _start_grpc(options, receiver, access)
-    otlp = _Server(otlp_app(receiver, access))
-    http = _Server(clickhouse_app(interface, access))
+    grpc_server, grpc_port = await _start_grpc(options, receiver, access, tls)
+    statements = clickhouse_app(interface, access)
+    servers = {
+        _Server(otlp_app(receiver, access), tls): sockets.otlp,
+        _Server(statements, tls): sockets.http,
+    }
+    if sockets.own is not None:
+        servers[_Server(statements, None)] = sockets.own
     serving = [
-        asyncio.create_task(otlp.serve(sockets=[otlp_socket])),
-        asyncio.create_task(http.serve(sockets=[http_socket])),
+        asyncio.create_task(server.serve(sockets=[listener]))
+        for server, listener in servers.items()
     ]
     stopping, broken = _on_signals(), asyncio.Event()
 
@@ -151,18 +175,22 @@ async def _serve(
         loop.call_soon_threadsafe(stopping.set)
 
     engine.on_breakdown = break_down
-    while not (otlp.started and http.started):
+    while not all(server.started for server in servers):
         await asyncio.sleep(0.01)
-    host = options.host
+    host, scheme = options.host, "https" if tls else "http"
     addresses = Addresses(
         otlp_grpc=_address(host, grpc_port),
-        otlp_http=f"http://{_address(host, otlp_socket.getsockname()[1])}",
-        clickhouse_http=f"http://{_address(host, http_socket.getsockname()[1])}",
+        otlp_http=f"{scheme}://{_address(host, sockets.otlp.getsockname()[1])}",
+        clickhouse_http=f"{scheme}://{_address(host, sockets.http.getsockname()[1])}",
     )
-    with _announced(store.dsn.path, _reachable(addresses.clickhouse_http), options.token):
+    own_url = _reachable(addresses.clickhouse_http)
+    if sockets.own is not None:
+        own_url = f"http://127.0.0.1:{sockets.own.getsockname()[1]}"
+    with _announced(store.dsn.path, own_url, options.token):
         on_ready(addresses)
         await stopping.wait()
-        otlp.should_exit = http.should_exit = True
+        for server in servers:
+            server.should_exit = True
         await grpc_server.stop(DRAIN_S)
         await asyncio.gather(*serving)
         await asyncio.to_thread(writer.close)
@@ -175,9 +203,12 @@ async def _serve(
         raise StoreError(f"The embedded engine over {store.dsn.path} broke down; start again.")
 
 
-async def _start_grpc(options: ServeOptions, receiver: Receiver, access: Access) -> tuple[Any, int]:
+async def _start_grpc(
+    options: ServeOptions, receiver: Receiver, access: Access, tls: Tls | None
+) -> tuple[Any, int]:
+    pair = (tls.key, tls.certificate) if tls else None
     try:
-        return await start_grpc(receiver, access, options.host, options.otlp_grpc_port)
+        return await start_grpc(receiver, access, options.host, options.otlp_grpc_port, pair)
     except RuntimeError as error:
         raise ConfigurationError(
             f"Port {options.otlp_grpc_port} on {options.host} is taken; give --otlp-grpc-port "
@@ -208,7 +239,7 @@ def _is_worth_logging(record: logging.LogRecord) -> bool:
 class _Server(uvicorn.Server):
     """A server that leaves signals to its caller: two of them share the process."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, tls: Tls | None) -> None:
         logging.getLogger("uvicorn.error").addFilter(_is_worth_logging)
         super().__init__(
             uvicorn.Config(
@@ -218,6 +249,8 @@ class _Server(uvicorn.Server):
                 lifespan="off",
                 timeout_graceful_shutdown=DRAIN_S,
                 server_header=False,
+                ssl_certfile=tls.certificate_file if tls else None,
+                ssl_keyfile=tls.key_file if tls else None,
             )
         )
 
@@ -240,6 +273,16 @@ def _listen(host: str, port: int) -> socket.socket:
             "Give another port (0: any free one)."
         ) from error
     return listener
+
+
+@contextlib.contextmanager
+def _own_socket(tls: Tls | None) -> Iterator[socket.socket | None]:
+    """A listener in plain text for this machine alone, whose commands need no certificate."""
+    if tls is None:
+        yield None
+        return
+    with contextlib.closing(_listen("127.0.0.1", 0)) as listener:
+        yield listener
 
 
 def _address(host: str, port: int) -> str:
