@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ragotel.errors import ConfigurationError
@@ -145,6 +147,16 @@ def test_wrong_keyword_is_refused(keywords: dict[str, object], message: str) -> 
     """A keyword that cannot work is told in one line, with what can."""
     with pytest.raises(ConfigurationError, match=message):
         resolve_settings(**keywords)
+
+
+def test_spool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder, as text or path; nothing is written to a disk unless one is named."""
+    assert resolve_settings().spool is None
+    assert resolve_settings(spool=tmp_path).spool == str(tmp_path)
+    monkeypatch.setenv("RAGOTEL_SPOOL", "/var/spool/ragotel")
+    monkeypatch.setenv("RAGOTEL_SPOOL_MAX_BYTES", "1000000")
+    settings = resolve_settings()
+    assert (settings.spool, settings.spool_max_bytes) == ("/var/spool/ragotel", 1_000_000)
 
 
 def test_resource_keyword_adds_to_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ragotel.delivery.frames import Meta
 from ragotel.delivery.ledger import REJECTED, Ledger, Tally
 from ragotel.delivery.queue import ByteQueue
 
@@ -101,18 +102,37 @@ class Accounts:
                 part.ticket.lost_cause = part.ticket.lost_cause or cause
         self._close_parts(batch)
 
-    def _close_parts(self, batch: Batch) -> None:
+    def put_aside(self, batch: Batch) -> None:
+        """Count *batch* as written to the disk; its memory is free."""
+        meta = self.meta_of(batch)
+        self._ledger.spool(meta.spans, meta.requests)
+        self._close_parts(batch, is_on_disk=True)
+
+    def meta_of(self, batch: Batch) -> Meta:
+        """Tell what *batch* holds; a request counts where its last span is."""
+        ending: dict[int, int] = {}
+        for part in batch.parts:
+            if part.ticket is not None:
+                ending[id(part.ticket)] = ending.get(id(part.ticket), 0) + 1
+        tickets = {id(part.ticket): part.ticket for part in batch.parts if part.ticket is not None}
+        requests = sum(
+            ticket.is_whole and ticket.open_parts == ending[key] and not ticket.lost_cause
+            for key, ticket in tickets.items()
+        )
+        return Meta(sum(part.span_count for part in batch.parts), requests, batch.losses)
+
+    def _close_parts(self, batch: Batch, is_on_disk: bool = False) -> None:
         for part in batch.parts:
             if part.ticket is not None:
                 part.ticket.open_parts -= 1
-                self.close_if_done(part.ticket)
+                self.close_if_done(part.ticket, is_on_disk)
 
-    def close_if_done(self, ticket: Ticket) -> None:
-        """Settle a request whose spans have all been delivered or lost."""
+    def close_if_done(self, ticket: Ticket, is_on_disk: bool = False) -> None:
+        """Settle a request whose spans have all left the memory."""
         if not ticket.is_whole or ticket.open_parts:
             return
         if ticket.lost_cause:
             self._ledger.lose(ticket.lost_cause, 0, 1)
-        else:
+        elif not is_on_disk:
             self._ledger.deliver(0, 1)
         self._queue.release(ticket.size_bytes)

@@ -12,7 +12,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ragotel.delivery.batch import Accounts, Batch
-from ragotel.delivery.ledger import EXPORT_FAILED, SHUTDOWN, Ledger
+from ragotel.delivery.frames import Meta
+from ragotel.delivery.ledger import EXPORT_FAILED, SHUTDOWN, Ledger, Tally
+from ragotel.delivery.replay import Replay
 from ragotel.delivery.transport import Answer, Transport, backoff_s
 from ragotel.model import SpanData
 from ragotel.settings import Settings
@@ -64,8 +66,12 @@ class Courier:
         ledger: Ledger,
         alarm: Alarm,
         make_transport: Callable[[], Transport],
+        replay: Replay | None = None,
     ) -> None:
         self._settings = settings
+        self._replay = replay
+        self._spool_cause = ""
+        """Why the spool did not take the last message that it was given."""
         self._accounts = accounts
         self._ledger = ledger
         self._alarm = alarm
@@ -75,6 +81,8 @@ class Courier:
         self._is_slow = False
         self.is_reachable = True
         """Whether the last message was taken."""
+        self.is_away = False
+        """Whether the receiver is down or busy: what comes goes to the spool, if there is one."""
         self.last_failure = ""
         self.under_way = Batch()
 
@@ -113,12 +121,13 @@ class Courier:
 
     def _deliver(self, batch: Batch) -> None:
         message = self.transport.message(batch.pieces)
+        if self.is_away and self._put_aside(batch, message):
+            return
         give_up_at = time.monotonic() + self._settings.retry_s
         attempt = 0
         while True:
             attempt += 1
             answer = self._send(message)
-            self.is_reachable = answer.verdict == "ok"
             if answer.verdict == "ok":
                 self._accounts.delivered(batch, answer.rejected_spans)
                 return
@@ -127,7 +136,10 @@ class Courier:
                 for half in batch.halves():
                     self._deliver(half)
                 return
-            if _is_final(answer, attempt) or not self._pause(attempt, answer, give_up_at):
+            is_final = _is_final(answer, attempt)
+            if _is_hopeful(answer, is_final) and self._put_aside(batch, message, answer):
+                return
+            if is_final or not self._pause(attempt, answer, give_up_at):
                 self._give_up(batch, answer)
                 return
 
@@ -135,15 +147,91 @@ class Courier:
         timeout_s = self._settings.timeout_s
         if self._alarm.stop_by is not None:
             left_s = self._alarm.stop_by - time.monotonic()
+            if self._replay is not None:
+                # The other half is for the disk.
+                left_s /= 2
             timeout_s = max(_SHORTEST_TIMEOUT_S, min(timeout_s, left_s))
         began = self._sending_since = time.monotonic()
         try:
-            return self.transport.send(message, timeout_s)
+            answer = self.transport.send(message, timeout_s)
         except Exception as error:
-            return Answer("doubtful", f"{type(error).__name__}: {error}")
+            answer = Answer("doubtful", f"{type(error).__name__}: {error}")
         finally:
             self._sending_since = None
             self._is_slow = time.monotonic() - began > _SLOW_S
+        self.is_reachable = answer.verdict == "ok"
+        self.is_away = answer.verdict == "retry"
+        return answer
+
+    # With a spool.
+
+    def put_aside_what_hangs(self) -> None:
+        """Write the message under way to the disk, for a thread that cannot wait for it.
+
+        Should the receiver take it after all, it has it twice, which it can tell.
+        """
+        batch = self.under_way
+        if batch.parts:
+            self._put_aside(batch, self.transport.message(batch.pieces))
+
+    def _put_aside(self, batch: Batch, message: Any, answer: Answer | None = None) -> bool:
+        """Write *batch* to the disk; False where there is no spool, or it does not take it."""
+        if self._replay is None:
+            return False
+        meta = self._accounts.meta_of(batch)
+        self._spool_cause = self._replay.spool.append(self.transport.pack(message), meta)
+        if self._spool_cause:
+            return False
+        if answer is not None:
+            log.info("ragotel: a message waits on the disk for the receiver: %s", answer.detail)
+            self._replay.wait(answer)
+        self._accounts.put_aside(batch)
+        return True
+
+    def give_up(self, batch: Batch) -> None:
+        """Write *batch* to the disk, or count it as lost: the process ends."""
+        if not self._put_aside(batch, self.transport.message(batch.pieces)):
+            self._accounts.lost(batch, self._spool_cause or SHUTDOWN)
+
+    def keep_losses(self, spans: list[SpanData], losses: dict[str, Tally]) -> bool:
+        """Write the losses to the disk that no message has told; True: the next process does."""
+        if self._replay is None:
+            return False
+        pieces = [self.encode(span)[0] for span in spans]
+        body = self.transport.pack(self.transport.message(pieces))
+        return not self._replay.spool.append(body, Meta(losses=losses), force=True)
+
+    def replay(self) -> bool:
+        """Send the oldest message of the spool if it is time; True: one was sent."""
+        if self._replay is None or self._alarm.is_over():
+            return False
+        if self._alarm.stop_by is not None and self.is_away:
+            return False
+        return self._replay.step(self.transport, self._send)
+
+    def replay_in_s(self) -> float | None:
+        """Tell how long there is nothing to do with the spool; None: there is none."""
+        return None if self._replay is None else self._replay.due_in_s()
+
+    def is_replaying(self) -> bool:
+        """Whether something on the disk can be sent now."""
+        if self._replay is None or self.is_away:
+            return False
+        return self._replay.spool.has_messages() and self._replay.due_in_s() == 0.0
+
+    def hurry(self) -> None:
+        """Try the spool at once: somebody waits for it."""
+        if self._replay is not None:
+            self._replay.hurry()
+
+    def has_own_on_disk(self) -> bool:
+        """Whether some of this process's own messages wait on the disk."""
+        return self._replay is not None and self._replay.spool.has_own_messages()
+
+    def interrupt(self) -> None:
+        """Have a send fail that has waited long, on another thread: the process is to end."""
+        if self._replay is not None and self._transport is not None and self._sending_since:
+            self._transport.interrupt()
 
     def _pause(self, attempt: int, answer: Answer, give_up_at: float) -> bool:
         """Wait before the next try; False when there shall be none."""
@@ -164,12 +252,21 @@ class Courier:
 
     def _give_up(self, batch: Batch, answer: Answer) -> None:
         cause = SHUTDOWN if self._alarm.is_over() else EXPORT_FAILED
+        if _is_hopeful(answer, True):
+            cause = self._spool_cause or cause
         log.warning("ragotel gave up a message of %d spans: %s", len(batch.pieces), answer.detail)
         self._accounts.lost(batch, cause)
 
     def close(self) -> None:
+        if self._replay is not None:
+            self._replay.spool.close()
         if self._transport is not None:
             self._transport.close()
+
+
+def _is_hopeful(answer: Answer, is_final: bool) -> bool:
+    """Whether the receiver may take the same message later: a time that is spent on the disk."""
+    return answer.verdict == "retry" or (answer.verdict == "doubtful" and is_final)
 
 
 def _is_final(answer: Answer, attempt: int) -> bool:

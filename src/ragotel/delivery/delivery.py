@@ -9,18 +9,23 @@ import logging
 import os
 import sys
 import threading
+import time
 
 from ragotel.delivery import ending
 from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_version
 from ragotel.delivery.ledger import QUEUE_FULL, SHUTDOWN, TOO_LARGE, Counters, Ledger, LossCallback
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.queue import ByteQueue
+from ragotel.delivery.replay import Replay
+from ragotel.delivery.spool import Spool, holds_messages
 from ragotel.delivery.transport import Transport, choose_transport
 from ragotel.delivery.worker import Worker, start
 from ragotel.model import Pending
 from ragotel.settings import Settings
 
 log = logging.getLogger("ragotel")
+
+_NO_SPOOL = "a spool needs OTLP over HTTP or gRPC, and locks as POSIX systems have them"
 
 
 def _is_on_event_loop() -> bool:
@@ -37,7 +42,8 @@ class Line:
         self.ledger = Ledger(callbacks)
         self._settings = settings
         self._transport = choose_transport(settings)
-        self.worker = Worker(settings, self.queue, self.ledger, self._make_transport)
+        replay = _replay(settings, self.ledger)
+        self.worker = Worker(settings, self.queue, self.ledger, self._make_transport, replay)
         self._thread: threading.Thread | None = None
         self._starting = threading.RLock()
         self._is_closed = False
@@ -79,8 +85,15 @@ class Line:
             return False
         target, lost = self.queue.accepted, self.ledger.lost_requests()
         self.worker.flush(target)
-        is_settled = self.queue.wait_settled(target, timeout_s)
+        until = time.monotonic() + timeout_s
+        is_settled = self.queue.wait_settled(target, timeout_s) and self.worker.wait_for_disk(until)
         return is_settled and self.ledger.lost_requests() == lost
+
+    def resume(self) -> None:
+        """Begin at once where processes that have ended left something to be sent."""
+        folder = self._settings.spool
+        if folder and Spool.is_possible() and holds_messages(folder):
+            self._start()
 
     def shutdown(self, timeout_s: float) -> None:
         """Drain; a second call, perhaps of a signal in the middle of the first, waits with it."""
@@ -92,8 +105,11 @@ class Line:
         if self._thread is None:
             self.worker.run()
         elif threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s / 2)
+            if self._thread.is_alive():
+                self.worker.interrupt()
             # A little longer than the worker's own limit, so that it can count what it gives up.
-            self._thread.join(timeout_s + 0.5)
+            self._thread.join(timeout_s / 2 + 0.5)
         if is_first:
             self._account_for_the_rest()
 
@@ -109,6 +125,17 @@ class Line:
             )
 
 
+def _replay(settings: Settings, ledger: Ledger) -> Replay | None:
+    """Make the spool that *settings* ask for; nothing is written before something has to wait."""
+    if not settings.spool:
+        return None
+    if settings.exporter is not None or not Spool.is_possible():
+        log.warning("ragotel: %s; nothing is kept in %s", _NO_SPOOL, settings.spool)
+        return None
+    spool = Spool(settings.spool, settings.spool_max_bytes, ledger)
+    return Replay(spool, ledger, settings.retry_s)
+
+
 class Delivery:
     """Sends what the recorder hands over; none of its methods raises."""
 
@@ -116,6 +143,7 @@ class Delivery:
         self.settings = settings
         self._callbacks: list[LossCallback] = []
         self._line = Line(settings, self._callbacks)
+        self._line.resume()
         ending.register(self, on_sigterm=settings.drain_on_sigterm)
 
     def submit(self, pending: Pending) -> bool:

@@ -23,6 +23,9 @@ EXPORT_FAILED = "export_failed"
 ENCODE_FAILED = "encode_failed"
 REJECTED = "rejected"
 SHUTDOWN = "shutdown"
+SPOOL_FULL = "spool_full"
+SPOOL_FAILED = "spool_failed"
+SPOOL_DAMAGED = "spool_damaged"
 
 LossCallback: TypeAlias = Callable[[str, int, int], None]
 """Called with cause, spans and requests, never on a request's thread; its errors are logged."""
@@ -49,8 +52,13 @@ class Counters:
 
     offered: Tally = Tally()
     delivered: Tally = Tally()
+    """Of those offered, straight or by way of the spool."""
     lost: dict[str, Tally] = field(default_factory=dict)
     """By cause. A request that lost any of its spans counts as lost, its others as delivered."""
+    spooled: Tally = Tally()
+    """Of those offered, ever written to the disk: delivered or lost later, or still there."""
+    replayed: Tally = Tally()
+    """Delivered from the disk, also for processes that have ended."""
 
 
 class Ledger:
@@ -61,6 +69,8 @@ class Ledger:
         self._lock = threading.RLock()
         self._offered = [0, 0]
         self._delivered = [0, 0]
+        self._spooled = [0, 0]
+        self._replayed = [0, 0]
         self._lost: dict[str, Tally] = {}
         self._unreported: dict[str, Tally] = {}
         self._unannounced: dict[str, Tally] = {}
@@ -76,6 +86,21 @@ class Ledger:
         with self._lock:
             self._delivered[0] += spans
             self._delivered[1] += requests
+
+    def spool(self, spans: int, requests: int) -> None:
+        """Count what was written to the disk."""
+        with self._lock:
+            self._spooled[0] += spans
+            self._spooled[1] += requests
+
+    def replay(self, spans: int, requests: int, is_own: bool) -> None:
+        """Count what arrived from the disk; *is_own* False: another process was offered it."""
+        with self._lock:
+            self._replayed[0] += spans
+            self._replayed[1] += requests
+            if is_own:
+                self._delivered[0] += spans
+                self._delivered[1] += requests
 
     def lose(self, cause: str, spans: int, requests: int) -> None:
         """Count a loss; cheap, so that the request's own thread can do it."""
@@ -135,7 +160,13 @@ class Ledger:
 
     def counters(self) -> Counters:
         with self._lock:
-            return Counters(Tally(*self._offered), Tally(*self._delivered), dict(self._lost))
+            return Counters(
+                Tally(*self._offered),
+                Tally(*self._delivered),
+                dict(self._lost),
+                Tally(*self._spooled),
+                Tally(*self._replayed),
+            )
 
 
 def loss_span(cause: str, tally: Tally) -> SpanData:

@@ -8,7 +8,7 @@ Source: opentelemetry/proto/trace/v1/trace.proto, collector/trace/v1/trace_servi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from struct import Struct
 
@@ -168,3 +168,48 @@ class Envelope:
         in_resource = len(self._resource) + len(scope_head) + in_scope
         head = b"\x0a" + varint(in_resource) + self._resource + scope_head + self._scope
         return b"".join((head, *spans))
+
+
+def halve_message(message: bytes) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
+    """Split what `Envelope.message` made into two messages, each with its number of spans.
+
+    None: it holds a single span.
+    """
+    (_, resource_spans), *_ = _split(message)
+    resource = [raw for tag, raw in _split_raw(resource_spans) if tag != 0x12]
+    (in_scope,) = (body for tag, body in _split(resource_spans) if tag == 0x12)
+    scope = [raw for tag, raw in _split_raw(in_scope) if tag != 0x12]
+    spans = [raw for tag, raw in _split_raw(in_scope) if tag == 0x12]
+    middle = len(spans) // 2
+    if not middle:
+        return None
+
+    def made(some: list[bytes]) -> tuple[bytes, int]:
+        inner = b"".join((*resource, _field(b"\x12", b"".join((*scope, *some)))))
+        return _field(b"\x0a", inner), len(some)
+
+    return made(spans[:middle]), made(spans[middle:])
+
+
+def _split(message: bytes) -> list[tuple[int, bytes]]:
+    """List tag and body of each field; all of them are length-delimited with tags of one byte."""
+    return [(tag, raw[-size:] if size else b"") for tag, raw, size in _walk(message)]
+
+
+def _split_raw(message: bytes) -> list[tuple[int, bytes]]:
+    return [(tag, raw) for tag, raw, _ in _walk(message)]
+
+
+def _walk(message: bytes) -> Iterator[tuple[int, bytes, int]]:
+    at = 0
+    while at < len(message):
+        size, shift, end = 0, 0, at + 1
+        while True:
+            byte = message[end]
+            end += 1
+            size |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        yield message[at], message[at : end + size], size
+        at = end + size

@@ -68,5 +68,14 @@ class ExporterTransport:
             return Answer("ok")
         return Answer("doubtful", f"{type(self._exporter).__name__} answered failure")
 
+    def pack(self, message: list[ReadableSpan]) -> bytes:
+        raise NotImplementedError("an exporter of the user's has no spool")
+
+    def unpack(self, body: bytes) -> list[ReadableSpan]:
+        raise NotImplementedError("an exporter of the user's has no spool")
+
+    def interrupt(self) -> None:
+        """Nothing is known of how it waits."""
+
     def close(self) -> None:
         self._exporter.shutdown()

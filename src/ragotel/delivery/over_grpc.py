@@ -71,6 +71,9 @@ class GrpcTransport(OtlpCodec):
         credentials = grpc.ssl_channel_credentials(root_certificates=roots)
         return grpc.secure_channel(target, credentials, options=options, compression=compression)
 
+    def interrupt(self) -> None:
+        self.close()
+
     def close(self) -> None:
         channel, self._channel = self._channel, None
         if channel is not None:

@@ -13,6 +13,7 @@ import math
 import socket
 import ssl
 import time
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -31,6 +32,9 @@ class HttpTransport(OtlpCodec):
 
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
         super().__init__(settings, envelope)
+        self.sends_gzip = self._gzip
+        self._connect_s = settings.exit_timeout_s / 2 if settings.spool else float("inf")
+        """With a spool nothing is lost by giving up soon, and the end of the process may wait."""
         self._url = urlsplit(settings.endpoint)
         self._certificate = settings.certificate
         self._path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
@@ -61,7 +65,7 @@ class HttpTransport(OtlpCodec):
     def _post(self, message: bytes, timeout_s: float) -> Answer:
         connection = self._connection
         if connection is None:
-            connection = self._connection = self._connect(timeout_s)
+            connection = self._connection = self._connect(min(timeout_s, self._connect_s))
         connection.timeout = timeout_s
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)
@@ -92,6 +96,13 @@ class HttpTransport(OtlpCodec):
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
+
+    def interrupt(self) -> None:
+        connection = self._connection
+        wire = connection.sock if connection is not None else None
+        if wire is not None:
+            with suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

@@ -50,11 +50,26 @@ class Transport(Protocol):
         """Send once; an exception counts as doubtful."""
         ...
 
+    def pack(self, message: Any) -> bytes:
+        """Give a message the form in which it lies on a disk: OTLP protobuf, gzip."""
+        ...
+
+    def unpack(self, body: bytes) -> Any:
+        """Give a message from a disk the form that `send` takes."""
+        ...
+
+    def interrupt(self) -> None:
+        """Have a `send` that waits on another thread fail at once."""
+        ...
+
     def close(self) -> None: ...
 
 
 class OtlpCodec:
     """The half of both OTLP transports that makes bytes."""
+
+    sends_gzip = False
+    """Whether `send` takes compressed bytes."""
 
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
         self._envelope = envelope
@@ -71,6 +86,21 @@ class OtlpCodec:
         lists, others = arrange(pieces)
         tail_bytes = sum(map(len, others))
         return gzip(self._envelope.message(lists + others), tail_bytes)
+
+    def pack(self, message: bytes) -> bytes:
+        return message if self.sends_gzip else gzip(message)
+
+    def unpack(self, body: bytes) -> bytes:
+        return body if self.sends_gzip else gunzip(body)
+
+
+def gunzip(body: bytes) -> bytes:
+    """Undo `gzip`.
+
+    Raises:
+        zlib.error: *body* is something else.
+    """
+    return zlib.decompress(body, 31)
 
 
 def gzip(body: bytes, tail_bytes: int = 0) -> bytes:

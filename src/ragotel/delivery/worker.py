@@ -21,6 +21,7 @@ from ragotel.delivery.batch import Accounts, Batch, Part, Ticket
 from ragotel.delivery.courier import Alarm, Courier
 from ragotel.delivery.ledger import ENCODE_FAILED, SHUTDOWN, TOO_LARGE, Ledger, loss_span
 from ragotel.delivery.queue import ByteQueue
+from ragotel.delivery.replay import Replay
 from ragotel.delivery.transport import Transport
 from ragotel.model import Pending, SpanData
 from ragotel.settings import Settings
@@ -42,13 +43,16 @@ class Worker:
         queue: ByteQueue,
         ledger: Ledger,
         make_transport: Callable[[], Transport],
+        replay: Replay | None = None,
     ) -> None:
         self._settings = settings
         self._queue = queue
         self._ledger = ledger
         self._accounts = Accounts(queue, ledger)
         self._alarm = Alarm()
-        self._courier = Courier(settings, self._accounts, ledger, self._alarm, make_transport)
+        self._courier = Courier(
+            settings, self._accounts, ledger, self._alarm, make_transport, replay
+        )
         self._batch = Batch()
         self._batch_due = 0.0
         self._is_asleep = False
@@ -72,11 +76,24 @@ class Worker:
     def flush(self, up_to: int) -> None:
         """Send what was accepted as number *up_to* or earlier without waiting for more."""
         self._flush_up_to = max(self._flush_up_to, up_to)
+        self._courier.hurry()
         self._alarm.ring()
 
     def stop(self, timeout_s: float) -> None:
         """Deliver what waits within *timeout_s*, count the rest as lost, then end."""
         self._alarm.stop(timeout_s)
+
+    def interrupt(self) -> None:
+        """Have what hangs fail, so that there is time to write the rest to the disk."""
+        self._courier.interrupt()
+
+    def wait_for_disk(self, until: float) -> bool:
+        """Wait until nothing of this process waits on the disk; False: it does, or time is up."""
+        while self._courier.has_own_on_disk():
+            if self._courier.is_away or time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_S)
+        return True
 
     def is_crowded(self) -> bool:
         """Whether requests come faster than they are encoded, the receiver not being the cause."""
@@ -97,8 +114,12 @@ class Worker:
     def abandon(self) -> None:
         """Count all as lost: the process ends while the receiver has not answered."""
         spans = sum(part.span_count for part in self._courier.under_way.parts)
+        before = self._ledger.counters().spooled.spans
+        self._courier.put_aside_what_hangs()
+        spans -= self._ledger.counters().spooled.spans - before
         self._discard()
         self._ledger.lose(SHUTDOWN, spans, self._queue.accepted - self._queue.settled)
+        self._keep_losses()
         self._ledger.announce()
 
     @property
@@ -126,7 +147,9 @@ class Worker:
         if self._alarm.stop_by is None:
             return False
         is_idle = not len(self._queue) and not self._batch.parts
-        return is_idle or self._alarm.is_over()
+        if is_idle and not self._courier.is_replaying():
+            return True
+        return self._alarm.is_over()
 
     def _step(self) -> None:
         pending = self._queue.pop()
@@ -134,7 +157,8 @@ class Worker:
             self._encode(pending)
         if self._batch.parts and self._is_due():
             self._ship()
-        elif pending is None:
+            self._courier.replay()
+        elif pending is None and not self._courier.replay():
             self._is_resting = True
             self._rest()
             self._is_resting = False
@@ -161,7 +185,7 @@ class Worker:
         else:
             self._is_asleep = True
             if not len(self._queue) and self._alarm.stop_by is None:
-                self._alarm.wait(None)
+                self._alarm.wait(self._courier.replay_in_s())
             self._is_asleep = False
             self._idle_since = time.monotonic()
 
@@ -237,12 +261,20 @@ class Worker:
         """Tell the last losses if there is time, and count what is left as lost."""
         if self._batch.parts:
             batch, self._batch = self._batch, Batch()
-            self._accounts.lost(batch, SHUTDOWN)
+            self._courier.give_up(batch)
         elif self._ledger.has_unreported() and self._courier.is_reachable:
             self._open_batch()
             self._ship()
         self._discard()
+        self._keep_losses()
         self._courier.close()
+
+    def _keep_losses(self) -> None:
+        """Leave the losses that nobody was told of to the next process, where there is a spool."""
+        losses = self._ledger.take_unreported()
+        spans = [loss_span(cause, tally) for cause, tally in losses.items()]
+        if not spans or not self._courier.keep_losses(spans, losses):
+            self._ledger.give_back(losses)
 
     def _discard(self) -> None:
         while (pending := self._queue.pop()) is not None:

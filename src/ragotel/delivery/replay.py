@@ -1,0 +1,118 @@
+"""Replay: sends what lies in the spool, oldest first, as soon as the receiver takes it again.
+
+Pipeline: spool -> [replay] -> transport -> receiver
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ragotel.delivery.frames import Meta
+from ragotel.delivery.ledger import EXPORT_FAILED, REJECTED, Ledger
+from ragotel.delivery.otlp import halve_message
+from ragotel.delivery.spool import Spool, Stored
+from ragotel.delivery.transport import Answer, Transport, backoff_s, gunzip, gzip
+
+log = logging.getLogger("ragotel")
+
+_LOOK_EVERY_S = 10.0
+
+
+class Replay:
+    """When to try the spool's oldest message, and what its answer means."""
+
+    def __init__(self, spool: Spool, ledger: Ledger, retry_s: float) -> None:
+        self.spool = spool
+        self._ledger = ledger
+        self._retry_s = retry_s
+        self._look_at = 0.0
+        self._try_at = 0.0
+        self._attempt = 0
+        self._doubted_since: float | None = None
+
+    def hurry(self) -> None:
+        """Try at once: somebody waits for it."""
+        self._try_at = 0.0
+
+    def due_in_s(self) -> float:
+        """Tell how long there is nothing to do."""
+        now = time.monotonic()
+        due = self._look_at if not self.spool.has_messages() else min(self._look_at, self._try_at)
+        return max(0.0, due - now)
+
+    def step(self, transport: Transport, send: Callable[[Any], Answer]) -> bool:
+        """Send one message if it is time; True: one was sent, whatever came of it."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY_S
+            self.spool.adopt()
+        if now < self._try_at:
+            return False
+        stored = self.spool.oldest()
+        if stored is None:
+            return False
+        try:
+            message = transport.unpack(stored.body)
+        except Exception as error:
+            self._lose(stored, f"{type(error).__name__}: {error}")
+            return True
+        self._judge(stored, send(message))
+        return True
+
+    def wait(self, answer: Answer) -> None:
+        """Leave the receiver alone for a while, longer each time."""
+        self._attempt += 1
+        self._try_at = time.monotonic() + backoff_s(self._attempt, answer.retry_after_s)
+
+    def _judge(self, stored: Stored, answer: Answer) -> None:
+        if answer.verdict == "ok":
+            self._settle(stored, answer.rejected_spans)
+        elif answer.verdict == "too_large":
+            self._split(stored, answer)
+        elif answer.verdict == "retry":
+            self.wait(answer)
+        else:
+            # A wrong token or a broken gateway must not cost the whole spool: it may be mended.
+            since = self._doubted_since = self._doubted_since or time.monotonic()
+            if time.monotonic() - since >= self._retry_s:
+                self._lose(stored, answer.detail)
+            else:
+                self.wait(answer)
+
+    def _settle(self, stored: Stored, rejected_spans: int) -> None:
+        meta = stored.meta
+        rejected = min(max(rejected_spans, 0), meta.spans)
+        if rejected:
+            self._ledger.lose(REJECTED, rejected, 0)
+        self._ledger.replay(meta.spans - rejected, meta.requests, stored.is_own)
+        self._remove(stored)
+
+    def _split(self, stored: Stored, answer: Answer) -> None:
+        """Put the two halves at the end: the receiver takes less than it did."""
+        halves = halve_message(gunzip(stored.body))
+        if not halves:
+            self._lose(stored, answer.detail)
+            return
+        meta, first = stored.meta, min(stored.meta.spans, halves[0][1])
+        metas = Meta(first), Meta(meta.spans - first, meta.requests, meta.losses)
+        for (body, _), half in zip(halves, metas, strict=True):
+            cause = self.spool.append(gzip(body), half, force=True)
+            if cause:
+                self._ledger.give_back(dict(half.losses))
+                self._ledger.lose(cause, half.spans, half.requests)
+        self._remove(stored)
+
+    def _lose(self, stored: Stored, detail: str) -> None:
+        log.warning("ragotel gave up a message of %d spans: %s", stored.meta.spans, detail)
+        self._ledger.give_back(dict(stored.meta.losses))
+        self._ledger.lose(EXPORT_FAILED, stored.meta.spans, stored.meta.requests)
+        self._remove(stored)
+
+    def _remove(self, stored: Stored) -> None:
+        self._attempt = 0
+        self._doubted_since = None
+        self._try_at = 0.0
+        self.spool.remove(stored)
