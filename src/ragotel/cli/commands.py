@@ -28,6 +28,7 @@ TABLE: dict[str, Entry] = {
     "init": Entry("init", "Create the store's schema, or bring it up to date."),
     "serve": Entry("serve", "Receive OTLP, keep it, answer SQL: one process.", "local"),
     "load": Entry("load", "Load OTLP files into the store.", "local"),
+    "backfill": Entry("backfill", "Read other instrumentations' spans again.", "local"),
     "sql": Entry("sql", "Ask the store any SQL."),
     "find": Entry("find", "Find requests for a vague complaint."),
     "show": Entry("show", "Show one request: what was ranked, what was sent, the verdict."),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ragotel.errors import InputError, StoreError
+from ragotel.store.backfill import foreign_traces, settle
 from ragotel.store.load_messages import messages
 from ragotel.store.open import Store
 from ragotel.store.otlp_rows import COLUMNS, FORMAT, TABLE, encode_rows
@@ -94,6 +95,7 @@ def load_files(
         if path != "-" and (not os.access(path, os.R_OK) or os.path.isdir(path)):
             raise InputError(f"There is no file {path!r} that can be read.")
     report, loaded = LoadReport(), _Group(store)
+    foreign: set[str] = set()
     for path in paths:
         file = FileReport("standard input" if path == "-" else path)
         report.files.append(file)
@@ -103,9 +105,11 @@ def load_files(
                     file.faults.append(f"{message.place}: {message.fault}")
                 file.reasons.update(message.decoded.reasons)
                 loaded.add(encode_rows(message.decoded.rows), file)
+                foreign |= foreign_traces(message.decoded.rows)
                 progress(report.span_count)
         loaded.flush()
         progress(report.span_count)
+    settle(store, foreign)
     return report
 
 

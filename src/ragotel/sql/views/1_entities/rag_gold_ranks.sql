@@ -63,6 +63,7 @@ select
         (
             wanted.has_ids
             and empty(wanted.doc_ids)
+            and not has(stage_rows.chunk_ids, null)
             and (
                 not arrayExists(id -> startsWith(ifNull(id, ''), 'sha256:'), stage_rows.chunk_ids)
                 or arrayExists(id -> startsWith(id, 'sha256:'), wanted.known_chunk_ids)

@@ -5,7 +5,8 @@
 -- stages since the prompt before it. A list is final when no later stage took it in: a fuse takes all, another
 -- stage those of its own run (a run is a group of retrieves and what follows), or all where it took in more
 -- candidates than its run retrieved. A stage inside another list stage (a client call in a decorated function)
--- is that stage's inner working, not a list of its own. A stage that failed handed nothing on.
+-- is that stage's inner working, not a list of its own. A stage that failed handed nothing on. A generation that
+-- another instrumentation recorded has its prompt with it; one inside a search or a reranker serves that.
 create or replace view rag_request_flows as
 with
     gathered as (
@@ -38,9 +39,10 @@ with
                             index_name,
                             index_version,
                             rerank_effect,
-                            rerank_window_chars
+                            rerank_window_chars,
+                            convention
                         ),
-                        'Tuple(started DateTime64(9, \'UTC\'), ended DateTime64(9, \'UTC\'), position UInt8, span String, parent String, stage String, name String, outcome String, evidence String, count Nullable(UInt32), taken_in Nullable(UInt32), cut Nullable(UInt32), top_k Nullable(UInt32), index_name String, index_version String, effect String, window Nullable(UInt32))'
+                        'Tuple(started DateTime64(9, \'UTC\'), ended DateTime64(9, \'UTC\'), position UInt8, span String, parent String, stage String, name String, outcome String, evidence String, count Nullable(UInt32), taken_in Nullable(UInt32), cut Nullable(UInt32), top_k Nullable(UInt32), index_name String, index_version String, effect String, window Nullable(UInt32), convention String)'
                     )
                 )
             ) as steps
@@ -48,13 +50,36 @@ with
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
         group by trace_id, request_id
     ),
+    asked_outside as (
+        select
+            * replace (
+                if(
+                    arrayExists(step -> step.stage = 'generate' and step.convention != 'ragotel', steps),
+                    arrayFilter(
+                        step -> step.stage != 'generate'
+                        or not arrayExists(
+                            around -> around.stage in ('retrieve', 'rerank')
+                            and around.started <= step.started
+                            and around.ended >= step.ended,
+                            steps
+                        ),
+                        steps
+                    ),
+                    steps
+                ) as steps
+            )
+        from gathered
+    ),
     staged as (
         select
             *,
             arrayFilter(step -> step.stage = 'generate', steps) as generations,
-            arrayFilter(step -> step.stage = 'assemble', steps) as assemblies,
+            arrayFilter(
+                step -> step.stage = 'assemble' or (step.stage = 'generate' and step.convention != 'ragotel'),
+                steps
+            ) as assemblies,
             arrayFilter(step -> step.stage = 'retrieve', steps) as all_legs
-        from gathered
+        from asked_outside
     ),
     generated as (
         select

@@ -1,0 +1,58 @@
+"""Backfill: spans of other instrumentations that were there before the store could read them.
+
+Pipeline: otel_traces -> [cli: backfill] -> store.backfill -> typed tables
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from ragotel.cli.options import common_options, ready_store
+from ragotel.cli.output import print_json
+from ragotel.cli.progress import counting
+
+
+@click.command("backfill", short_help="Read other instrumentations' spans again.")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="The first day (UTC); default all.",
+)
+@click.option(
+    "--convention",
+    "conventions",
+    multiple=True,
+    metavar="NAME",
+    help="Only traces of openinference, genai, traceloop, langfuse, mlflow or other.",
+)
+@common_options
+def backfill(
+    since: datetime | None, conventions: tuple[str, ...], dsn: str | None, as_json: bool
+) -> None:
+    """Derive requests, stages and prompts from the spans that other instrumentations wrote.
+
+    Spans are read as they arrive; this reads those that came before the store's schema knew their
+    convention, and traces again whose spans came in several batches: requests of one trace are
+    told apart, and a call that two instrumentations wrote counts once. Run it as often as you like.
+    """
+    from ragotel.store.backfill import backfill as run
+
+    day = since.date() if since else None
+    with ready_store(dsn) as store, counting("spans") as progress:
+        report = run(store, since=day, conventions=conventions, progress=progress)
+    if as_json:
+        print_json(report.as_dict())
+        return
+    days = len(report.days)
+    click.echo(
+        f"{report.span_count:,} spans of {report.trace_count:,} traces read "
+        f"({days} day{'s' * (days != 1)}), {report.rewritten_count:,} traces written anew."
+    )
+
+
+def register(group: click.Group) -> None:
+    """Add `backfill` to *group*."""
+    group.add_command(backfill)
