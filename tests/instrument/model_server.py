@@ -1,4 +1,4 @@
-"""A server on this machine that speaks the APIs of OpenAI, Anthropic, Cohere and Voyage."""
+"""A server on this machine that speaks the APIs of model services and of search engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from corpus import overlap
+from corpus import QUESTION, TEXTS, nearest, overlap
 
 ANSWER = "You have 21 calendar days."
 WORDS = [f"{word} " for word in ANSWER.split(" ")[:-1]] + [ANSWER.split(" ")[-1]]
@@ -91,9 +91,10 @@ def rerank(asked: dict[str, Any]) -> Any:
     texts = [one if isinstance(one, str) else one["text"] for one in asked["documents"]]
     scored = [(place, overlap(asked["query"], text)) for place, text in enumerate(texts)]
     best = sorted(scored, key=lambda row: -row[1])[: asked.get("top_n") or asked.get("top_k")]
-    rows = [{"index": place, "relevance_score": score} for place, score in best]
+    rows = [{"index": place, "relevance_score": score, "score": score} for place, score in best]
     tokens = {"total_tokens": 9}
     voyage = {"object": "list", "data": rows, "model": asked["model"], "usage": tokens}
+    tokens["rerank_units"] = 1
     return {"id": "k1", "results": rows, "meta": {"billed_units": {"search_units": 1}}, **voyage}
 
 
@@ -106,7 +107,38 @@ def vector_search(asked: dict[str, Any]) -> Any:
     }  # fmt: skip
 
 
+def hits(asked: dict[str, Any]) -> Any:
+    """Elasticsearch and OpenSearch."""
+    found = nearest(QUESTION, asked.get("size", 10))
+    listed = [
+        {"_index": "docs", "_id": key, "_score": score, "_source": {"text": TEXTS[key]}}
+        for key, score in found
+    ]
+    total = {"value": len(listed), "relation": "eq"}
+    return {
+        "took": 1, "timed_out": False, "_shards": {"total": 1, "successful": 1, "failed": 0},
+        "hits": {"total": total, "max_score": found[0][1] if found else None, "hits": listed},
+    }  # fmt: skip
+
+
+def matches(asked: dict[str, Any]) -> Any:
+    """Pinecone's vectors."""
+    found = nearest(QUESTION, asked["topK"])
+    listed = [{"id": k, "score": s, "metadata": {"chunk_text": TEXTS[k]}} for k, s in found]
+    return {"matches": listed, "namespace": "", "usage": {"readUnits": 1}}
+
+
+def records(asked: dict[str, Any]) -> Any:
+    """Pinecone's records."""
+    found = nearest(asked["query"]["inputs"]["text"], asked["query"]["top_k"])
+    listed = [{"_id": k, "_score": s, "fields": {"chunk_text": TEXTS[k]}} for k, s in found]
+    return {"result": {"hits": listed}, "usage": {"read_units": 1}}
+
+
 _ROUTES = {
+    "/_search": hits,
+    "/query": matches,
+    "/namespaces/shop/search": records,
     "/chat/completions": chat,
     "/responses": response,
     "/messages": message,
@@ -142,6 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
+        self.send_header("X-Elastic-Product", "Elasticsearch")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -11,13 +11,13 @@ from typing import Any
 
 from ragotel import attributes as at
 from ragotel import faults, running
-from ragotel.columns import Candidates
 from ragotel.instrument.calls import Call, argument, recorded
 from ragotel.instrument.hooks import Hook, Library
-from ragotel.instrument.reading import columns, reply_of
+from ragotel.instrument.ranked import by_index, rerank_call
+from ragotel.instrument.reading import reply_of
 from ragotel.record import OK, Stage
 from ragotel.recorder import close_stage, fail_stage
-from ragotel.spec import GENERATE, RERANK
+from ragotel.spec import GENERATE
 from ragotel.streams import _take as take_chunk
 from ragotel.streams import _Unfinished as Unfinished
 
@@ -118,37 +118,15 @@ def _rerank(instance: Any, args: Args, kwargs: Kwargs) -> Call | None:
     if kwargs.get("arerank") is True:
         return None
     documents = list(argument(args, kwargs, 2, "documents"))
-
-    def read(result: Any) -> Candidates:
-        rows = result.results or []
-        places = [_part(row, "index") for row in rows]
-        return columns(
-            [_part(documents[place], "id") for place in places],
-            [_part(row, "relevance_score") for row in rows],
-            [_text(documents[place]) for place in places],
-        )
-
-    return Call(
-        RERANK,
+    call = rerank_call(
         "litellm.rerank",
         query=argument(args, kwargs, 1, "query"),
-        values={
-            at.REQUEST_MODEL: argument(args, kwargs, 0, "model"),
-            at.LIMIT: argument(args, kwargs, 4, "top_n"),
-            at.SCORE_KIND: "relevance",
-            at.HIGHER_IS_BETTER: True,
-        },
-        inputs=documents,
-        read=read,
+        documents=documents,
+        model=argument(args, kwargs, 0, "model"),
+        limit=argument(args, kwargs, 4, "top_n"),
     )
-
-
-def _part(row: Any, name: str) -> Any:
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-
-
-def _text(document: Any) -> Any:
-    return document if isinstance(document, str) else _part(document, "text")
+    call.read = lambda result: by_index(documents, result.results or [], "relevance_score")
+    return call
 
 
 _WRAPPER = "litellm.litellm_core_utils.streaming_handler"

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+from opentelemetry.instrumentation.instrumentor import (  # type: ignore[attr-defined, unused-ignore]
+    BaseInstrumentor,
+)
 
 from ragotel import instrument
 from ragotel.settings import resolve_settings
