@@ -7,68 +7,75 @@
 create or replace view triage_split_claims as
 with
     wanted as (
-        select label_id, passage, claims, arrayJoin(known_doc_ids) as doc_id
-        from rag_label_passages
-        where passage > 0 and notEmpty(claims)
-    ),
-    links as (
-        select index_name, version, link.1 as loaded_version, link.2 as distance
-        from rag_index_chains
-        array join arrayZip(chain, arrayEnumerate(chain)) as link
-        where
-            is_whole
-            and (index_name, version) in (
-                select toString(index_name), toString(index_version)
-                from rag_stages
-                where stage = 'retrieve' and index_version != ''
-            )
-    ),
-    loaded as (
-        select
-            chunks.index_name as index_name,
-            chunks.version as version,
-            chunks.chunk_id as chunk_id,
-            chunks.doc_id as doc_id,
-            chunks.chunk_sha as chunk_sha,
-            chunks.deleted as deleted,
-            chunks.position as position
+        select distinct label_id, passage, claims, document
         from (
-            select *
-            from rag_index_chunks final
-            where (index_name, chunk_id) in (
-                select index_name, chunk_id
-                from rag_index_chunks
-                where doc_id in (select doc_id from wanted)
-            )
-        ) as chunks
-        inner join (
-            select index_name, version, load_id
-            from rag_index_versions final
-        ) as versions
-            on versions.index_name = chunks.index_name
-            and versions.version = chunks.version
-            and versions.load_id = chunks.load_id
+            select
+                label_id,
+                passage,
+                claims,
+                arrayConcat(known_doc_ids, arrayMap(id -> extract(id, '^(.+)#[^#]*$'), chunk_ids)) as documents
+            from rag_label_passages
+            where passage > 0 and notEmpty(claims)
+        )
+        array join documents as document
+        where document != ''
+    ),
+    served as (
+        select distinct toString(index_name) as index_name, toString(index_version) as version
+        from rag_stages
+        where stage = 'retrieve' and index_version != ''
+    ),
+    changes as (
+        select
+            toString(index_name) as index_name,
+            chunk_id,
+            version,
+            load_id,
+            if(doc_id != '', doc_id, extract(chunk_id, '^(.+)#[^#]*$')) as document,
+            chunk_sha,
+            deleted,
+            position
+        from rag_index_chunks final
     ),
     members as (
         select
-            links.index_name as index_name,
-            links.version as version,
-            loaded.chunk_id as chunk_id,
-            argMin(loaded.doc_id, links.distance) as doc_id,
-            argMin(loaded.chunk_sha, links.distance) as chunk_sha,
-            argMin(loaded.position, links.distance) as position,
-            argMin(loaded.version, links.distance) as loaded_in,
-            toUInt64OrNull(extract(loaded.chunk_id, '(\\d+)\\D*$')) as number
-        from links
-        inner join loaded on loaded.index_name = links.index_name and loaded.version = links.loaded_version
+            chains.index_name as index_name,
+            chains.version as version,
+            kept.chunk_id as chunk_id,
+            argMin(kept.document, chains.link.2) as document,
+            argMin(kept.chunk_sha, chains.link.2) as chunk_sha,
+            argMin(kept.position, chains.link.2) as position,
+            argMin(kept.version, chains.link.2) as loaded_in,
+            toUInt64OrNull(extract(chunk_id, '(\\d+)\\D*$')) as number
+        from (
+            select toString(index_name) as index_name, version, arrayJoin(arrayZip(chain, arrayEnumerate(chain))) as link
+            from rag_index_chains
+            where is_whole and (toString(index_name), version) in (select index_name, version from served)
+        ) as chains
+        inner join (
+            select toString(index_name) as index_name, version, load_id
+            from rag_index_versions final
+        ) as versions on versions.index_name = chains.index_name and versions.version = chains.link.1
+        inner join (
+            select *
+            from changes
+            where (index_name, chunk_id) in (
+                select index_name, chunk_id
+                from changes
+                where document in (select document from wanted)
+            )
+        ) as kept
+            on kept.index_name = chains.index_name
+            and kept.version = chains.link.1
+            and kept.load_id = versions.load_id
         group by index_name, version, chunk_id
-        having argMin(loaded.deleted, links.distance) = 0
+        having argMin(kept.deleted, chains.link.2) = 0
     ),
     documents as (
         select
             index_name,
             version,
-            doc_id,
+            document,
             uniqExact(ifNull(number, 0)) = count() and countIf(number is null) = 0 as is_numbered,
             if(
                 is_numbered,
@@ -76,14 +83,14 @@ with
                 arraySort(groupArray((toUInt64(position), chunk_id, chunk_sha)))
             ) as places
         from members
-        group by index_name, version, doc_id
+        group by index_name, version, document
         having count() > 1 and countIf(chunk_sha = '') = 0 and (is_numbered or uniqExact(loaded_in) = 1)
     ),
     neighbours as (
         select
             index_name,
             version,
-            doc_id,
+            document,
             if(is_numbered, 'chunk_id', 'manifest') as order_by,
             place.1.2 as first_chunk_id,
             place.1.3 as first_sha,
@@ -95,7 +102,7 @@ with
     texts as (
         select chunk_sha, text_norm
         from rag_chunks
-        where chunk_sha in (select chunk_sha from loaded)
+        where chunk_sha in (select chunk_sha from members)
         limit 1 by chunk_sha
     ),
     standing as (
@@ -104,12 +111,12 @@ with
             wanted.passage as passage,
             members.index_name as index_name,
             members.version as version,
-            members.doc_id as doc_id,
+            members.document as document,
             any(wanted.claims) as claims
         from wanted
-        inner join members on members.doc_id = wanted.doc_id
+        inner join members on members.document = wanted.document
         inner join texts on texts.chunk_sha = members.chunk_sha
-        group by label_id, passage, index_name, version, doc_id
+        group by label_id, passage, index_name, version, document
         having not max(arrayExists(claim -> rag_contains(texts.text_norm, claim), wanted.claims))
     ),
     joined as (
@@ -119,7 +126,7 @@ with
             standing.claims as claims,
             neighbours.index_name as index_name,
             neighbours.version as version,
-            neighbours.doc_id as doc_id,
+            neighbours.document as document,
             neighbours.first_chunk_id as first_chunk_id,
             neighbours.second_chunk_id as second_chunk_id,
             neighbours.order_by as order_by,
@@ -133,7 +140,7 @@ with
         inner join neighbours
             on neighbours.index_name = standing.index_name
             and neighbours.version = standing.version
-            and neighbours.doc_id = standing.doc_id
+            and neighbours.document = standing.document
         inner join texts as first_texts on first_texts.chunk_sha = neighbours.first_sha
         inner join texts as second_texts on second_texts.chunk_sha = neighbours.second_sha
     ),
@@ -149,7 +156,7 @@ select
     passage,
     index_name,
     version as index_version,
-    doc_id,
+    document as doc_id,
     first_chunk_id,
     second_chunk_id,
     arrayFirst(claim -> rag_contains(glued, claim) or rag_contains(spaced, claim), claims) as claim,
