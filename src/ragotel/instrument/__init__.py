@@ -19,7 +19,8 @@ from ragotel.instrument.hooks import Library, Switch
 LIBRARIES = (
     "langchain", "llama_index", "haystack", "chroma", "qdrant", "lancedb", "faiss", "bm25s",
     "rank_bm25", "sentence_transformers", "flashrank", "openai", "anthropic", "litellm",
-    "cohere", "voyageai", "rerankers", "pinecone", "opensearch", "elasticsearch",
+    "cohere", "voyageai", "rerankers", "pinecone", "milvus", "opensearch",
+    "elasticsearch",
 )  # fmt: skip
 """Every library that has a file here."""
 
