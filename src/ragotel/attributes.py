@@ -26,7 +26,11 @@ STAGE_NAME = "rag.stage.name"
 OUTCOME = "rag.outcome"
 """string. ok, error, cancelled, stopped_early or abandoned."""
 CONTENT_MODE = "rag.content_mode"
-"""string. What became of the texts on this span: full, truncated, hashed or off."""
+"""string. What became of the texts on this span: full, redacted, truncated, hashed or off; of
+several texts the one that lacks most. full: nothing was changed, whatever the rule."""
+REDACTIONS = "rag.redactions"
+"""JSON object from kind to number: what was masked on this span: email, phone, card, iban, custom
+(texts that your own function changed); failed: texts left out as it raised. Absent for none."""
 CAPTURE_ERRORS = "rag.capture.errors"
 """int. Faults of ragotel itself on this span; absent when there was none."""
 TEXT_REPAIRED = "rag.text_repaired"

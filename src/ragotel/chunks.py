@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ragotel.page import Probe, make_probe
 from ragotel.privacy import MAX_CHUNK_CHARS
@@ -69,9 +69,16 @@ class ChunkBook:
         return made
 
     def take_new(
-        self, shas: Sequence[str | None], texts: Sequence[str | None], withheld: frozenset[str]
+        self,
+        shas: Sequence[str | None],
+        texts: Sequence[str | None],
+        withheld: frozenset[str],
+        may_leave: Callable[[str], bool] | None = None,
     ) -> dict[str, str]:
-        """Take the texts that were not sent yet, and mark them as sent."""
+        """Take the texts that were not sent yet, and mark them as sent.
+
+        *may_leave* is asked once for each text: a changed text would not answer to its hash.
+        """
         if self._pid != os.getpid():
             # What the parent sent may never have arrived from the parent's queue.
             self.forget()
@@ -82,7 +89,7 @@ class ChunkBook:
         self.has_more = False
         if self._sent_at.keys() >= set(shas):
             return {}
-        return self._take(shas, texts, withheld, now)
+        return self._take(shas, texts, withheld, now, may_leave)
 
     def _take(
         self,
@@ -90,6 +97,7 @@ class ChunkBook:
         texts: Iterable[str | None],
         withheld: frozenset[str],
         now: float,
+        may_leave: Callable[[str], bool] | None,
     ) -> dict[str, str]:
         new: dict[str, str] = {}
         room_chars = MAX_SPAN_CHARS
@@ -101,9 +109,11 @@ class ChunkBook:
             if len(text) > room_chars:
                 self.has_more = True
                 continue
+            self._sent_at[sha] = now
+            if may_leave is not None and not may_leave(text):
+                continue
             room_chars -= len(text)
             new[sha] = repair(text)
-            self._sent_at[sha] = now
         if len(self._sent_at) > MAX_SENT:
             _drop_older_half(self._sent_at)
         return new

@@ -13,6 +13,7 @@ from ragotel import clock, faults
 from ragotel.assembly import Attributes, assemble, describe_prompt
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
+from ragotel.content import Content, failures
 from ragotel.fields import to_count, to_id
 from ragotel.lists import (
     Dropped,
@@ -29,7 +30,7 @@ from ragotel.lists import (
 )
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
-from ragotel.privacy import FULL, Privacy, bounded
+from ragotel.privacy import ANSWER, CHUNKS, PROMPT, QUERY, Privacy, bounded
 from ragotel.record import ERROR, Stage, Trace
 from ragotel.settings import Settings
 from ragotel.spec import (
@@ -60,6 +61,7 @@ class Encoder:
 
     def __init__(self, privacy: Privacy, max_candidates: int) -> None:
         self.privacy = privacy
+        self.content = Content(privacy)
         self.max_candidates = max_candidates
         self.chunks = ChunkBook()
         self._by_kind = dict.fromkeys(KINDS, ("list", self._put_list))
@@ -69,7 +71,9 @@ class Encoder:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Encoder:
-        privacy = Privacy.of(settings.content_mode, settings.max_text_chars)
+        privacy = Privacy(
+            settings.content_mode, settings.max_text_chars, settings.content, settings.redact
+        )
         return cls(privacy, settings.max_candidates)
 
     def encode_trace(self, trace: Trace) -> Iterator[SpanData]:
@@ -126,6 +130,7 @@ class Encoder:
             except Exception:
                 stage.faults += 1
                 faults.note(f"encode the {part} of {stage.kind}")
+        stage.faults += failures(made)
         if stage.faults:
             made[at.CAPTURE_ERRORS] = stage.faults
         return self._span(stage, made)
@@ -153,37 +158,23 @@ class Encoder:
             for key, value in (source or {}).items():
                 if source is not stage.reply or key not in made:
                     _put(made, key, value)
-        # A condition quotes values of the user's.
-        if not self.privacy.keeps_text:
-            made.pop(at.FILTER, None)
-
-    def _put_text(self, made: Attributes, key: str, text: str) -> None:
-        """Put one text as far as it may leave, and say what became of it."""
-        if self.privacy.passes(text):
-            made[key] = text
-            made.setdefault(at.CONTENT_MODE, FULL)
-            return
-        kept = self.privacy.keep(text)
-        if kept.text is not None:
-            made[key] = kept.text
-        if kept.was_repaired:
-            made[at.TEXT_REPAIRED] = True
-        if made.get(at.CONTENT_MODE) in (None, FULL):
-            made[at.CONTENT_MODE] = kept.mode
+        self.content.guard_values(made)
+        if at.CITATIONS in made:
+            self.content.guard_citations(made, lambda: _told(stage).ids())
 
     def _put_request(self, stage: Stage, made: Attributes) -> None:
         if isinstance(stage.query, str):
-            self._put_text(made, at.QUERY, stage.query)
+            self.content.put_text(made, at.QUERY, stage.query, QUERY)
         answer = _answer(stage)
         if answer is not None:
-            self._put_text(made, at.ANSWER, answer)
+            self.content.put_text(made, at.ANSWER, answer, ANSWER)
             made[at.ANSWER_CHARS] = len(answer)
-        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode(QUERY))
 
     def _put_list(self, stage: Stage, made: Attributes) -> None:
         if stage.kind == RETRIEVE and isinstance(stage.query, str):
-            self._put_text(made, at.RETRIEVAL_QUERY, stage.query)
-        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+            self.content.put_text(made, at.RETRIEVAL_QUERY, stage.query, QUERY)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode(CHUNKS))
         inputs, entered = stage.inputs or [], None
         for found in inputs:
             settle(found, self.chunks)
@@ -220,9 +211,10 @@ class Encoder:
     def _put_chunks(self, stage: Stage, made: Attributes, found: Candidates) -> None:
         """Send the texts that this process had not sent before."""
         told = _told(stage)
-        if self.privacy.keeps_text and not told.has(found):
+        if self.privacy.keeps_text(CHUNKS) and not told.has(found):
             shas = shas_of(found, self.chunks)
-            new = self.chunks.take_new(shas, found.texts, stage.trace.withheld)
+            may_leave = self.content.chunk_filter(made)
+            new = self.chunks.take_new(shas, found.texts, stage.trace.withheld, may_leave)
             if new:
                 made[at.CHUNKS] = dump(new)
             told.is_certain = told.is_certain and not self.chunks.has_more
@@ -247,8 +239,8 @@ class Encoder:
                 self._put_chunks(stage, made, found)
         if stage.prompt is not None:
             # Last: the ids then stand near those of the lists before, which is what gzip looks for.
-            self._put_text(made, at.PROMPT_TEXT, stage.prompt)
-        made.setdefault(at.CONTENT_MODE, self.privacy.mode)
+            self.content.put_text(made, at.PROMPT_TEXT, stage.prompt, PROMPT)
+        made.setdefault(at.CONTENT_MODE, self.privacy.mode(PROMPT))
 
     def _put_reply(self, stage: Stage, made: Attributes) -> None:
         if stage.first_chunk_ns:

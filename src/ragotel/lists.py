@@ -210,6 +210,10 @@ class Told:
         """Remember that all texts of a settled list were looked at."""
         self._lists.append(found)
 
+    def ids(self) -> set[str | None]:
+        """List the ids that the lists of the request have named."""
+        return {*self._shas, *(key for found in self._lists for key in found.keys or ())}
+
     def has(self, found: Candidates) -> bool:
         """Whether this very list was looked at and nothing is left to do."""
         return self.is_certain and any(found is one for one in self._lists)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ragotel.errors import ConfigurationError
+from ragotel.privacy import read_content
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -51,6 +52,11 @@ class Settings:
     batch_interval_s: float = 1.0
     """Longest time that a finished request waits for others before it is sent."""
     content_mode: str = "full"
+    """What leaves of every text: full, truncated, redacted, hashed or off."""
+    content: Mapping[str, str] = field(default_factory=dict)
+    """The same by field: query, answer, prompt, chunks, metadata, user; `ids`: no text at all."""
+    redact: Callable[[str], str] | None = field(default=None, repr=False)
+    """Function that masks a text for mode redacted, in place of the built-in patterns."""
     max_text_chars: int = 1_000_000
     """Longer texts keep head and tail and are marked `truncated`."""
     max_candidates: int = 1000
@@ -162,6 +168,10 @@ def _checked(name: str, value: Any) -> Any:
             raise ConfigurationError(f"{name} is {value!r}; it must be at least {_MINIMA[name]}.")
     if name == "instrument" and not isinstance(value, bool):
         return _libraries(value)
+    if name == "content":
+        return read_content(value)
+    if name == "redact" and not callable(value):
+        raise ConfigurationError(f"redact is {value!r}; it must be a function from text to text.")
     if name in ("resource", "headers"):
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{name} is {value!r}; it must map names to values.")
@@ -287,6 +297,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
             "batch_bytes",
             "batch_interval_s",
             "content_mode",
+            "content",
             "max_text_chars",
             "max_candidates",
             "flush_on_return",
