@@ -70,6 +70,15 @@ def see_two_shards(store: Store) -> None:
     store.client.set_client_setting("additional_table_filters", "{" + text + "}")
 
 
+def shards_asked(store: Store, condition: str) -> int:
+    """How many shards the plan of a query over the stages reads."""
+    plan = store.query(
+        f"explain select count() from rag_stages {condition} "
+        "settings optimize_skip_unused_shards = 1"
+    ).result_rows
+    return sum("ReadFromMergeTree" in row[0] for row in plan)
+
+
 def main() -> None:
     folder, world, views = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
     store = open_cluster(folder)
@@ -82,10 +91,16 @@ def main() -> None:
     shards = store.query(
         "select shardNum() as shard, count() from rag_requests group by shard order by shard"
     ).result_rows
+    split = (
+        "select trace_id from rag_stages group by trace_id having uniq(shardNum()) > 1 "
+        "settings optimize_distributed_group_by_sharding_key = 0"
+    )
     facts = {
         "requests_by_shard": dict(shards),
+        "traces_on_two_shards": len(store.query(split).result_rows),
+        "shards_asked_for_a_trace": shards_asked(store, "where trace_id = 't1'"),
+        "shards_asked_for_all": shards_asked(store, ""),
         "is_cluster": cluster.is_cluster(store),
-        "requests_here": store.scalar("select count() from rag_requests_local"),
     }
     answers: dict[str, str] = {}
     for view in views:
