@@ -150,7 +150,8 @@ from (
                     select
                         *,
                         if(
-                            JSONType(output_list, 1) in ('Object', 'Null') or JSONType(JSONExtractString(output_list, 1)) = 'Object',
+                            output_list != ''
+                            and (JSONType(output_list, 1) in ('Object', 'Null') or JSONType(JSONExtractString(output_list, 1)) = 'Object'),
                             output_list,
                             if(stage = 'retrieve', rag_json_list(attributes['gen_ai.retrieval.documents']), '')
                         ) as list_text,
