@@ -59,6 +59,7 @@ def same_result(run: Callable[[], Any], show: Callable[[Any], Any] = repr) -> An
     """Run a service without and with hooks: what it returns is the same; give that back."""
     instrument.uninstrument()
     bare = show(run())
+    assert " object at 0x" not in str(bare), "shown by its address, not by its content"
     with recording():
         hooked = show(run())
     instrument.uninstrument()

@@ -19,7 +19,7 @@ from ragotel.instrument.hooks import Library, Switch
 LIBRARIES = (
     "langchain", "llama_index", "haystack", "chroma", "qdrant", "lancedb", "faiss", "bm25s",
     "rank_bm25", "sentence_transformers", "flashrank", "openai", "anthropic", "litellm",
-    "cohere", "voyageai", "rerankers", "pinecone", "milvus", "opensearch",
+    "cohere", "voyageai", "rerankers", "pinecone", "milvus", "weaviate", "opensearch",
     "elasticsearch",
 )  # fmt: skip
 """Every library that has a file here."""
