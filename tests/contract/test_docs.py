@@ -24,6 +24,7 @@ PAGES = [
     "docs/probing.md",
     "docs/operating.md",
     "docs/delivery.md",
+    "docs/privacy.md",
     "docs/comparing.md",
 ]
 NOT_RUN = {"docs/performance.md": "the benchmarks have tests and a time of their own"}

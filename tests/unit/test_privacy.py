@@ -24,11 +24,11 @@ HITS = [{"id": f"c{n}", "score": 1 - n / 9, "text": f"{MARK} passage {n}"} for n
 def play() -> None:
     """Ask with the marker in every text that a service can pass, well and badly."""
 
-    @ragotel.retrieve(leg="dense", filter=f"author = '{MARK}'")
+    @ragotel.retrieve(leg="dense", where=f"author = '{MARK}'")
     def search(query: str) -> list[dict[str, Any]]:
         return HITS
 
-    @ragotel.retrieve(leg="texts", filter=lambda: {"title": MARK})
+    @ragotel.retrieve(leg="texts", where=lambda: {"title": MARK})
     def search_texts(query: str) -> list[str]:
         return [hit["text"] for hit in HITS]
 
@@ -134,6 +134,7 @@ def test_each_field_has_a_rule_of_its_own(field: str) -> None:
     with recording() as sink:
         play()
         whole = {name: see(sink) for name, see in SEEN.items()}
+        assert all(all(seen) if isinstance(seen, tuple) else seen for seen in whole.values())
     with recording(content={field: "off"}) as sink:
         play()
         left = {name: see(sink) for name, see in SEEN.items()}

@@ -48,6 +48,7 @@ TABLE: dict[str, Entry] = {
     "compare": Entry("compare", "Compare two arms under a rule that was set in advance."),
     "check": Entry("check", "Exit 1 where a limit is broken, with the window and why."),
     "limits": Entry("limits", "Set and list what is allowed before an alert is raised."),
+    "erase": Entry("erase", "Delete one user or one request from every table."),
     "doctor": Entry("doctor", "Send a canary through the real path and say what is captured."),
 }
 
