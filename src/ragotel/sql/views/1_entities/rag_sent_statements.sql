@@ -250,15 +250,19 @@ with
     ),
     listed as (
         select
-            served.trace_id as trace_id,
-            served.request_id as request_id,
-            at_version.chunk_id as chunk_id,
+            sent.trace_id as trace_id,
+            sent.request_id as request_id,
+            sent.chunk_id as chunk_id,
             any(at_version.chunk_sha) as chunk_sha,
             any(at_version.doc_id) as doc_id,
             any(at_version.doc_version) as doc_version,
             max(at_version.superseded) as superseded
-        from served
-        inner join at_version on at_version.index_name = served.index_name and at_version.version = served.version
+        from sent
+        inner join served on served.trace_id = sent.trace_id and served.request_id = sent.request_id
+        inner join at_version
+            on at_version.index_name = served.index_name
+            and at_version.version = served.version
+            and at_version.chunk_id = sent.chunk_id
         group by trace_id, request_id, chunk_id
     ),
     only_shas as (
