@@ -349,3 +349,35 @@ def _count(receiver: Receiver) -> bool:
     is_first = not hasattr(receiver, "has_refused")
     receiver.has_refused = True  # type: ignore[attr-defined]
     return not is_first
+
+
+def test_killed_at_any_moment_while_the_receiver_comes_and_goes(
+    receiver: Receiver, url: str, folder: Path
+) -> None:
+    """What a process knew to be on the disk or delivered arrives, wherever it was killed."""
+    receiver.reply = lambda number: Reply(503 if number % 7 < 4 else 200)
+    expected: set[int] = set()
+    for round in range(6):
+        body = f"""
+            delivery = Delivery(resolve_settings(**settings))
+            threading.Timer({0.25 + round * 0.13}, os.kill, (os.getpid(), 9)).start()
+            for n in range(100_000):
+                delivery.submit(FakeRequest({round * 100_000} + n, os.urandom(500).hex()))
+                counters = delivery.counters()
+                print(counters.delivered.requests + counters.spooled.requests
+                      - counters.replayed.requests, flush=True)
+                time.sleep(0.001)
+        """
+        process = start(url, folder, body)
+        printed, _ = process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+        # Requests leave in the order in which they came.
+        settled = max((int(line) for line in printed.split("\n")[:-1]), default=0)
+        expected.update(range(round * 100_000, round * 100_000 + settled))
+    receiver.reply = lambda number: Reply()
+    last = delivery_to(url, folder)
+    assert receiver.wait(lambda: expected <= set(receiver.counts()))
+    assert wait_until(lambda: not list(folder.iterdir()))
+    last.shutdown()
+    assert len(expected) > 100
+    assert last.counters().lost.keys() <= {"spool_damaged"}

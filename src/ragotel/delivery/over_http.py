@@ -33,7 +33,7 @@ class HttpTransport(OtlpCodec):
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
         super().__init__(settings, envelope)
         self.sends_gzip = self._gzip
-        self._connect_s = settings.exit_timeout_s / 2 if settings.spool else float("inf")
+        self._connect_s = max(0.5, settings.exit_timeout_s / 2) if settings.spool else float("inf")
         """With a spool nothing is lost by giving up soon, and the end of the process may wait."""
         self._url = urlsplit(settings.endpoint)
         self._certificate = settings.certificate

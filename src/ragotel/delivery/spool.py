@@ -122,7 +122,7 @@ class Spool:
     def used_bytes(self) -> int:
         """Count what all processes hold in this spool."""
         return sum(
-            file.stat().st_size
+            _size(file)
             for folder in self._folders()
             for file in _listed(folder)
             if file.suffix == _SUFFIX
@@ -295,6 +295,14 @@ def _listed(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        # Another process has just sent it.
+        return 0
 
 
 def _age(folder: Path) -> float:
