@@ -25,7 +25,7 @@ from ragotel.triage.references import RequestKey
 
 NOON = datetime(2026, 11, 19, 12, 0, tzinfo=timezone.utc)
 SERVICE = "bot"
-_COLUMNS = (
+COLUMNS = (
     *("Timestamp", "TraceId", "SpanId", "ParentSpanId", "SpanName", "ServiceName"),
     *("ScopeName", "SpanAttributes", "Duration", "StatusCode"),
 )
@@ -40,7 +40,7 @@ _LOADERS: dict[str, Callable[..., Any]] = {
 def deliver(store: Store, folder: Path) -> None:
     """Insert the spans of *folder*; a second time is what a service does after a timeout."""
     spans = json.loads((folder / "spans.json").read_text("utf-8"))
-    store.insert("otel_traces", [span_row(**span) for span in spans], _COLUMNS)
+    store.insert("otel_traces", [span_row(**span) for span in spans], COLUMNS)
 
 
 def tell(store: Store, folder: Path) -> None:
@@ -142,5 +142,5 @@ def junk_rows() -> Iterator[tuple[Any, ...]]:
 def deliver_junk(store: Store) -> int:
     """Insert all junk; how many spans it is."""
     rows = list(junk_rows())
-    store.insert("otel_traces", rows, _COLUMNS)
+    store.insert("otel_traces", rows, COLUMNS)
     return len(rows)

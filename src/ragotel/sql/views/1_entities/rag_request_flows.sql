@@ -50,25 +50,31 @@ with
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
         group by trace_id, request_id
     ),
-    asked_outside as (
+    narrowed as (
         select
-            * replace (
-                if(
-                    arrayExists(step -> step.stage = 'generate' and step.convention != 'ragotel', steps),
-                    arrayFilter(
-                        step -> step.stage != 'generate'
-                        or not arrayExists(
-                            around -> around.stage in ('retrieve', 'rerank')
-                            and around.started <= step.started
-                            and around.ended >= step.ended,
-                            steps
-                        ),
+            *,
+            if(
+                arrayExists(step -> step.stage = 'generate' and step.convention != 'ragotel', steps),
+                arrayFilter(
+                    step -> step.stage != 'generate'
+                    or not arrayExists(
+                        around -> around.stage in ('retrieve', 'rerank')
+                        and around.started <= step.started
+                        and around.ended >= step.ended,
                         steps
                     ),
                     steps
-                ) as steps
-            )
+                ),
+                []
+            ) as outer_steps
         from gathered
+    ),
+    asked_outside as (
+        select
+            * replace (
+                if(arrayExists(step -> step.stage = 'generate', outer_steps), outer_steps, steps) as steps
+            )
+        from narrowed
     ),
     staged as (
         select
@@ -259,7 +265,12 @@ select
     or arrayExists(step -> step.stage = 'rerank' and step.effect = 'identity', fed) as degraded,
     arrayExists(
         step -> step.stage = 'rerank'
-        and arrayExists(other -> other.stage = 'assemble' and other.started < step.started, assemblies),
+        and arrayExists(
+            other -> other.started < step.started
+            -- A search in between begins another turn of an agent: what it reranks was not cut before.
+            and not arrayExists(leg -> leg.started > other.started and leg.started < step.started, all_legs),
+            assemblies
+        ),
         fed
     ) as reranked_after_truncation,
     arrayFilter(step -> step.stage = 'rerank', fed)[1].window as rerank_window_chars,
