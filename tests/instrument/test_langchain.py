@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -202,6 +202,52 @@ def test_documents_rebuilt_without_ids_are_matched_by_their_text(recorded: Recor
     assert set(ids(rerank)) < set(ids(retrieve))
     assert scores(rerank) == [d.metadata["relevance_score"] for d in found]
     assert set(dropped(rerank)) == set(ids(retrieve)) - set(ids(rerank))
+
+
+def test_a_reranker_that_passes_its_input_through_is_told(recorded: Recorded) -> None:
+    """One that falls back to what it was given changed nothing, and the record says so."""
+
+    class FallingBack(BaseDocumentCompressor):
+        def compress_documents(
+            self, documents: Sequence[Document], query: str, callbacks: Any = None
+        ) -> Sequence[Document]:
+            return documents
+
+    retriever = ContextualCompressionRetriever(
+        base_compressor=FallingBack(), base_retriever=store().as_retriever()
+    )
+    ragotel.request(lambda question: retriever.invoke(question))(QUESTION)
+    assert recorded.stage("rerank")["rag.rerank.effect"] == "identity"
+
+
+def test_a_graph_is_one_request(recorded: Recorded) -> None:
+    """LangGraph's nodes are the service's own; what they call is recorded."""
+    graph = pytest.importorskip("langgraph.graph")
+
+    class State(TypedDict, total=False):
+        question: str
+        context: list[Document]
+        answer: str
+
+    def retrieve(state: State) -> State:
+        return {"context": store().as_retriever(search_kwargs={"k": 2}).invoke(state["question"])}
+
+    def generate(state: State) -> State:
+        prompt = ChatPromptTemplate.from_template(TEMPLATE)
+        asked = prompt.invoke({"context": joined(state["context"]), "question": state["question"]})
+        return {"answer": str(model().invoke(asked).content)}
+
+    made = graph.StateGraph(State)
+    made.add_sequence([retrieve, generate])
+    made.add_edge(graph.START, "retrieve")
+    app = made.compile()
+    thread = {"configurable": {"thread_id": "t1"}}
+    assert app.invoke({"question": QUESTION}, thread)["answer"] == ANSWER
+    assert kinds(recorded) == ["request", "retrieve", "assemble", "generate"]
+    request = recorded.stage("request")
+    assert (request["rag.query"], request["rag.answer"]) == (QUESTION, ANSWER)
+    assert request["gen_ai.conversation.id"] == "t1"
+    assert ids(recorded.stage("assemble")) == [key for key, _ in nearest(QUESTION, 2)]
 
 
 def test_an_ensemble_is_two_legs_and_a_fusion(recorded: Recorded) -> None:
