@@ -26,6 +26,7 @@ PAGES = [
     "docs/delivery.md",
     "docs/privacy.md",
     "docs/comparing.md",
+    "docs/conventions.md",
 ]
 NOT_RUN = {"docs/performance.md": "the benchmarks have tests and a time of their own"}
 

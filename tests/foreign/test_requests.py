@@ -84,6 +84,24 @@ def test_the_parts_of_a_trace_may_arrive_one_by_one(store: Store, tmp_path: Path
     assert keys(store)["rag_stages"] == sorted([(r, ""), (g, "")])
 
 
+def test_a_batch_is_enough_where_it_holds_the_root(store: Store) -> None:
+    """Read at insert alone, below a root that no convention wrote, one chain is the request."""
+    job = Foreign("job", span="j", to=20)
+    insert_only(store, [*chain("c", "q?", parent="j"), job])
+    assert keys(store)["rag_requests"] == [(*hexed("c"), "")]
+    (request,) = rows(store, "rag_requests", REQUESTS)
+    assert (request["query"], request["answer"]) == ("q?", "answer to q?")
+
+
+def test_requests_of_one_batch_are_not_mixed(store: Store) -> None:
+    """Read at insert alone, two chains have ids of their own and no stages yet."""
+    job = Foreign("job", span="j", to=50)
+    insert_only(store, [*chain("a", "x?", "j"), *chain("b", "y?", "j", at=20), job])
+    a, b = hexed("a", "b")
+    assert keys(store)["rag_requests"] == [(a, span_id("a")), (b, span_id("b"))]
+    assert {request for _, request in keys(store)["rag_stages"]} == {""}
+
+
 def test_several_requests_of_a_trace_are_told_apart(store: Store, tmp_path: Path) -> None:
     """Two chains under one job are two requests; a second look changes nothing."""
     job = Foreign("evaluate", span="j", to=50)
@@ -137,10 +155,10 @@ def test_a_call_that_two_instrumentations_wrote_counts_once(store: Store, tmp_pa
     assert keys(store)["rag_stages"] == sorted([(r, ""), (g, ""), (u, "")])
 
 
-def test_a_backfill_derives_what_was_there_before(store: Store, tmp_path: Path) -> None:
+def test_a_backfill_derives_what_was_there_before(store: Store) -> None:
     """Without the view that reads them at insert, spans stay spans until they are read."""
     store.command("drop table rag_foreign_mv")
-    deliver_raw(store, tmp_path)
+    insert_only(store, chain("c", "q?"))
     assert keys(store)["rag_stages"] == []
     first = backfill(store, conventions=["openinference"])
     assert (first.trace_count, first.rewritten_count) == (1, 1)
@@ -151,9 +169,9 @@ def test_a_backfill_derives_what_was_there_before(store: Store, tmp_path: Path) 
     assert backfill(store, conventions=["mlflow"]).trace_count == 0
 
 
-def deliver_raw(store: Store, folder: Path) -> None:
+def insert_only(store: Store, spans: list[Foreign]) -> None:
     """Insert spans without the look at their traces that a load ends with."""
-    decoded = decode_json(otlp(chain("c", "q?")).encode())
+    decoded = decode_json(otlp(spans).encode())
     store.client.raw_insert(
         TABLE,
         column_names=list(COLUMNS),

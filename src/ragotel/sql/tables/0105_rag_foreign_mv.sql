@@ -1,10 +1,11 @@
 -- answers: which spans did other instrumentations write?
 -- grain:   fills rag_foreign_in at insert, one row per span by a convention that is read
 -- reads:   otel_traces
--- A span of ours has rag.stage and is not read here. A request is a span without parent, or whose parent is the
--- server span of the same batch: the chains among them, else the last generation. Its request id is '' as that of
--- all stages of its trace, since a batch does not hold the whole trace; several requests of one trace are named
--- by their span until their stages are told apart, so that nothing is mixed.
+-- A span of ours has rag.stage and is not read here. A request is a span without parent, or whose parent is a
+-- server's or a root span of the same batch that no convention wrote: the chains among them, else the last
+-- generation. Its request id is '' as that of all stages of its trace, since a batch does not hold the whole
+-- trace; several requests of one trace are named by their span until their stages are told apart, so that
+-- nothing is mixed.
 create materialized view if not exists rag_foreign_mv to rag_foreign_in as
 select
     trace_id,
@@ -57,6 +58,7 @@ from (
                 not mapContains(SpanAttributes, 'rag.stage')
                 and (
                     SpanKind in ('Server', 'Consumer')
+                    or ParentSpanId = ''
                     or rag_foreign_convention(SpanAttributes, ScopeName, Events.Name) != ''
                 )
         )
