@@ -49,6 +49,7 @@ TABLE: dict[str, Entry] = {
     "check": Entry("check", "Exit 1 where a limit is broken, with the window and why."),
     "limits": Entry("limits", "Set and list what is allowed before an alert is raised."),
     "erase": Entry("erase", "Delete one user or one request from every table."),
+    "retention": Entry("retention", "Say how long each kind is kept, and delete what is older."),
     "doctor": Entry("doctor", "Send a canary through the real path and say what is captured."),
 }
 
