@@ -11,17 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ragotel.pacing import Pace
+
 EMAIL, PHONE, CARD, IBAN = "email", "phone", "card", "iban"
 
 _EMAIL = re.compile(r"[\w.+%'-]{1,64}@(?:[\w-]{1,63}\.){1,8}\w{2,24}")
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,34}(?!\w)", re.IGNORECASE)
-_CARD = re.compile(r"(?<![0-9])[0-9](?:[ \u00a0-]?[0-9]){12,22}(?![0-9])")
+_CARD = re.compile(r"(?<![0-9])(?:[0-9]{13,19}|[0-9]{4}(?:[ \u00a0-][0-9]{2,6}){2,4})(?![0-9])")
 _PHONE = re.compile(
     # With the country's number; with a leading 0; as in North America.
     r"(?<![\w.+])(?:\+|00)[1-9](?:[ \u00a0().\-/]{0,3}[0-9]){6,14}(?![0-9])"
     r"|(?<![\w.])\(?0[0-9]{1,5}\)?[ \u00a0\-/][0-9](?:[ \u00a0.\-/]?[0-9]){5,11}(?!\w)"
     r"|(?<![\w.])(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[0-9]{3}[ .-][0-9]{4}(?!\w)"
 )
+_WINDOW_CHARS = 16_384
+_LONGEST_CHARS = 1024
+"""More than any pattern takes, so that a window cuts none of its matches."""
 _SHORTEST_PHONE = 9
 _CARD_DIGITS = range(13, 20)
 _IBAN_CHARS = range(15, 35)
@@ -54,7 +59,15 @@ def _mask(
     """Put a mark in place of each match, or of as much of its beginning as *measure* says."""
     parts: list[str] = []
     done = at = 0
-    while (found := pattern.search(text, at)) is not None:
+    pace = Pace()
+    while at < len(text):
+        # One search keeps the interpreter to itself until it ends.
+        until = at + _WINDOW_CHARS
+        found = pattern.search(text, at, until + _LONGEST_CHARS)
+        pace.step()
+        if found is None or found.start() >= until:
+            at = until
+            continue
         size = measure(found[0])
         if not size:
             at = found.start() + 1
