@@ -80,13 +80,14 @@ def build(folder: Path, world: Path) -> None:
 
 def ask(folder: Path, users_file: Path) -> None:
     store = open_as(folder, users_file)
+    store.client.database = "ragotel"
     answers = []
     for sql in json.load(sys.stdin):
         try:
             answers.append(store.client.raw_query(sql, fmt="TSV").decode())
         except Exception as error:
             found = _ERROR.search(str(error))
-            answers.append(found[1] if found else str(error)[:300])
+            answers.append(found[1] if found else "FAILED")
     print(json.dumps(answers))
 
 
