@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 BUILDER    := go.opentelemetry.io/collector/cmd/builder@v0.165.0
 COLLECTOR  := $(HOME)/.cache/ragotel/collector/$(shell sha256sum collector/builder.yaml | cut -c1-16)
 
-.PHONY: install demo test bench lint format docs collector clean
+.PHONY: install demo test bench lint format docs collector audit clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,5 +48,12 @@ $(COLLECTOR)/otelcol-ragotel:
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
 
+# Asks the public advisories about every version installed; without the network it fails and says so.
+audit: $(STAMP)
+	$(BIN)/python -m pip check
+	$(PYTHON) -m venv .audit
+	.audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.audit/bin/pip-audit --strict --skip-editable --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .audit build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
