@@ -144,6 +144,11 @@ def _from_environment() -> dict[str, Any]:
             try:
                 found[name] = _checked(name, _READERS.get(name, str)(text))
             except (ValueError, ConfigurationError) as error:
+                if name in _WITHOUT_TEXT:
+                    # Somebody wanted less than everything to leave.
+                    log.warning("ragotel sends no text, as %s=%r: %s", variable, text, error)
+                    found[name] = _WITHOUT_TEXT[name]
+                    break
                 log.warning("ragotel ignores %s=%r: %s", variable, text, error)
                 continue
             break
@@ -237,6 +242,8 @@ def _lower(text: str) -> str:
     return text.lower()
 
 
+_WITHOUT_TEXT: dict[str, Any] = {"content_mode": "off", "content": read_content("ids,user=off")}
+"""What stands for a variable that cannot be read, where its default would let texts leave."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "protocol": PROTOCOLS,
     "compression": COMPRESSIONS,

@@ -149,6 +149,27 @@ def test_wrong_keyword_is_refused(keywords: dict[str, object], message: str) -> 
         resolve_settings(**keywords)
 
 
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("RAGOTEL_CONTENT_MODE", "of"),
+        ("RAGOTEL_CONTENT", "id"),
+        ("RAGOTEL_CONTENT", "query=none"),
+        ("RAGOTEL_CONTENT", "questions=off"),
+    ],
+)
+def test_typing_error_in_a_rule_for_texts_lets_none_leave(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variable: str, text: str
+) -> None:
+    """Whoever sets such a variable wants less than everything to leave."""
+    monkeypatch.setenv(variable, text)
+    settings = resolve_settings()
+    texts = ("query", "answer", "prompt", "chunks", "metadata")
+    rules = {name: settings.content.get(name, settings.content_mode) for name in texts}
+    assert rules == dict.fromkeys(texts, "off")
+    assert f"sends no text, as {variable}={text!r}" in caplog.text
+
+
 def test_spool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder, as text or path; nothing is written to a disk unless one is named."""
     assert resolve_settings().spool is None
