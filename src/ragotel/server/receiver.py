@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from ragotel.server.settler import Settler
 from ragotel.server.writer import Writer
+from ragotel.store.backfill import foreign_traces
 from ragotel.store.otlp_json import decode_json
 from ragotel.store.otlp_protobuf import decode_protobuf
 from ragotel.store.otlp_rows import Decoded, encode_rows
@@ -21,8 +23,9 @@ MAX_BODY_BYTES = 64 << 20
 class Receiver:
     """Shared by both OTLP servers; never blocks the event loop."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, settler: Settler | None = None) -> None:
         self._writer = writer
+        self._settler = settler
         # Decoding holds the interpreter lock: more threads would only take turns.
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="ragotel-decode")
 
@@ -41,8 +44,10 @@ class Receiver:
             StoreUnavailableError: The rows may not be stored; the sender should try again.
         """
         loop = asyncio.get_running_loop()
-        rows, decoded = await loop.run_in_executor(self._pool, _decode, unpacked, is_json)
+        rows, decoded, foreign = await loop.run_in_executor(self._pool, _decode, unpacked, is_json)
         refused = await asyncio.wrap_future(self._writer.submit(rows))
+        if foreign and self._settler is not None:
+            self._settler.note(foreign)
         decoded.reasons.update(refused)
         return decoded
 
@@ -50,8 +55,8 @@ class Receiver:
         self._pool.shutdown(wait=True)
 
 
-def _decode(unpacked: Callable[[], bytes], is_json: bool) -> tuple[list[bytes], Decoded]:
+def _decode(unpacked: Callable[[], bytes], is_json: bool) -> tuple[list[bytes], Decoded, set[str]]:
     decoded = decode_json(unpacked()) if is_json else decode_protobuf(unpacked())
-    rows = encode_rows(decoded.rows)
+    rows, foreign = encode_rows(decoded.rows), foreign_traces(decoded.rows)
     decoded.rows.clear()
-    return rows, decoded
+    return rows, decoded, foreign

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import uvicorn
 
@@ -26,6 +27,7 @@ from ragotel.server.clickhouse_http import ClickHouseInterface, clickhouse_app
 from ragotel.server.otlp_grpc import start_grpc
 from ragotel.server.otlp_http import otlp_app
 from ragotel.server.receiver import Receiver
+from ragotel.server.settler import Settler
 from ragotel.server.tls import Tls, read_tls
 from ragotel.server.writer import Writer
 from ragotel.store import Store, migrate, open_store, parse_dsn
@@ -155,7 +157,8 @@ async def _serve(
     engine = Engine(store.dsn.path, store.database)
     access = Access(options.token, options.reader_token)
     writer = Writer(engine)
-    receiver, interface = Receiver(writer), ClickHouseInterface(engine, access)
+    settler = Settler(lambda: open_store(_own_dsn(store), follow_server=False))
+    receiver, interface = Receiver(writer, settler), ClickHouseInterface(engine, access)
     grpc_server, grpc_port = await _start_grpc(options, receiver, access, tls)
     statements = clickhouse_app(interface, access)
     servers = {
@@ -194,6 +197,7 @@ async def _serve(
         await grpc_server.stop(DRAIN_S)
         await asyncio.gather(*serving)
         await asyncio.to_thread(writer.close)
+        await asyncio.to_thread(settler.close)
         has_ended = await asyncio.to_thread(interface.close)
         receiver.close()
     if not has_ended:
@@ -201,6 +205,11 @@ async def _serve(
         os._exit(0)
     if broken.is_set():
         raise StoreError(f"The embedded engine over {store.dsn.path} broke down; start again.")
+
+
+def _own_dsn(store: Store) -> str:
+    """The embedded store once more, for a thread of its own."""
+    return f"chdb://{quote(store.dsn.path)}?database={quote(store.database, safe='')}"
 
 
 async def _start_grpc(

@@ -72,7 +72,7 @@ create or replace function rag_foreign_stage as (convention, attributes, name, s
         and (JSONHas(attributes['traceloop.entity.output'], 'text') or JSONHas(attributes['traceloop.entity.output'], 'message')), 'generate',
         endsWith(scope, '.llamaindex') and mapContains(attributes, 'gen_ai.output.messages'), 'other',
         attributes['traceloop.span.kind'] in ('workflow', 'agent', 'task')
-        or attributes['gen_ai.operation.name'] in ('invoke_agent', 'invoke_workflow', 'handle_conversation_turn', 'execute_task', 'plan', 'CHAIN', 'AGENT'), 'chain',
+        or attributes['gen_ai.operation.name'] in ('invoke_agent', 'invoke_workflow', 'handle_conversation_turn', 'execute_task', 'plan', 'CHAIN', 'AGENT', 'WORKFLOW', 'TASK', 'UNKNOWN'), 'chain',
         attributes['gen_ai.operation.name'] = ''
         and (
             mapContains(attributes, 'gen_ai.request.model')
