@@ -17,9 +17,11 @@ from langchain_classic.retrievers.document_compressors import CrossEncoderRerank
 from langchain_classic.retrievers.document_compressors.cross_encoder import BaseCrossEncoder
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
@@ -46,6 +48,22 @@ class Overlap(BaseCrossEncoder):
 
     def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
         return [overlap(query, text) for query, text in text_pairs]
+
+
+class Counting(BaseChatModel):
+    """A model whose stream tells its usage in parts, as Anthropic's does."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "counting"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kw: Any) -> Any:
+        raise NotImplementedError
+
+    def _stream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kw: Any) -> Any:
+        for text, asked, given in (("You have ", 72, 0), ("21 days.", 0, 6)):
+            usage: Any = {"input_tokens": asked, "output_tokens": given, "total_tokens": 0}
+            yield ChatGenerationChunk(message=AIMessageChunk(content=text, usage_metadata=usage))
 
 
 class Rebuilding(BaseDocumentCompressor):
@@ -189,6 +207,16 @@ def test_async_and_streaming_chains_record_the_same(recorded: Recorded) -> None:
             [score for _, score in nearest(QUESTION, 4)]
         )
     assert all(one[0] == records[0][0] for one in records)
+
+
+def test_usage_told_in_parts_is_added_up(recorded: Recorded) -> None:
+    """A stream's chunks each tell what is new."""
+    assert "".join(str(chunk.content) for chunk in Counting().stream("how long?")) == (
+        "You have 21 days."
+    )
+    stage = recorded.stage("generate")
+    assert stage["gen_ai.usage.input_tokens"] == 72
+    assert stage["gen_ai.usage.output_tokens"] == 6
 
 
 def test_documents_rebuilt_without_ids_are_matched_by_their_text(recorded: Recorded) -> None:

@@ -5,7 +5,7 @@ Pipeline: langchain's own call -> [instrument.langchain] -> calls -> recorder
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragotel import attributes as at
@@ -234,8 +234,23 @@ def _model(instance: Any, args: Args, kwargs: Kwargs) -> Call:
             at.TEMPERATURE: kwargs.get("temperature", getattr(instance, "temperature", None)),
         },
         messages=argument(args, kwargs, 0, "messages", kwargs.get("input")),
-        reply=_reply,
+        reply=_replies(),
     )
+
+
+def _replies() -> Callable[[Any], dict[str, Any]]:
+    """Read a result, or the chunks of one stream: their usage is to be added up."""
+    total: dict[str, int] = {}
+
+    def read(result: Any) -> dict[str, Any]:
+        found = _reply(result)
+        if type(result).__name__.endswith("Chunk"):
+            for key in (at.INPUT_TOKENS, at.OUTPUT_TOKENS):
+                if key in found:
+                    found[key] = total[key] = total.get(key, 0) + found[key]
+        return found
+
+    return read
 
 
 def _reply(result: Any) -> dict[str, Any]:
