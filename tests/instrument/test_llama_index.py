@@ -125,6 +125,7 @@ def test_a_query_is_one_request_with_its_stages(recorded: Recorded) -> None:
     # The reranker has overwritten these on the nodes themselves since.
     assert scores(retrieve) == pytest.approx([score for _, score in truth])
     assert retrieve["gen_ai.retrieval.top_k"] == 4
+    assert retrieve["rag.score.kind"] == "cosine"
 
     rerank = recorded.stage("rerank")
     best = sorted((key for key, _ in truth), key=lambda key: -overlap(QUESTION, TEXTS[key]))

@@ -114,13 +114,14 @@ class Switch:
             self.is_on = True
             modules = [hook.module for hook in self.library.hooks]
             modules += [family.module for family in self.library.families]
-            for module in dict.fromkeys(modules):
-                if module in self._watched:
-                    if module in sys.modules:
-                        self._on_import(sys.modules[module])
-                    continue
-                self._watched.add(module)
-                wrapt.register_post_import_hook(self._on_import, module)
+            new = [name for name in dict.fromkeys(modules) if name not in self._watched]
+            known = [name for name in self._watched if name in sys.modules]
+            self._watched.update(new)
+        # Without the lock: another thread may import one of them now, and wait for it in the hook.
+        for name in known:
+            self._on_import(sys.modules[name])
+        for name in new:
+            wrapt.register_post_import_hook(self._on_import, name)
 
     def turn_off(self) -> None:
         """Put back what was there, the last patch first."""

@@ -68,6 +68,8 @@ def _retriever(instance: Any, args: Args, kwargs: Kwargs) -> Call | None:
         instance, "_similarity_top_k", None
     )
     filters = getattr(instance, "_filters", None)
+    # The only store of the core; those of other packages have a client whose hook knows more.
+    is_simple = type(getattr(instance, "_vector_store", None)).__name__ == "SimpleVectorStore"
     return Call(
         RETRIEVE,
         names[0],
@@ -75,6 +77,8 @@ def _retriever(instance: Any, args: Args, kwargs: Kwargs) -> Call | None:
         values={
             at.TOP_K: top_k if type(top_k) is int else None,
             at.FILTER: filters.model_dump(mode="json") if filters is not None else None,
+            at.SCORE_KIND: "cosine" if is_simple else None,
+            at.HIGHER_IS_BETTER: True if is_simple else None,
         },
         read=_nodes,
     )
@@ -103,7 +107,7 @@ def _postprocessor(instance: Any, args: Args, kwargs: Kwargs) -> Call:
     names = _names(instance)
     kind, reason = next((_FILTERS[n] for n in names if n in _FILTERS), (None, None))
     if kind is None:
-        is_reranker = any("rerank" in name.lower() for name in names[:-4])
+        is_reranker = any("rank" in name.lower() for name in names)
         kind, reason = (RERANK, None) if is_reranker else (FILTER, "other")
     nodes = argument(args, kwargs, 0, "nodes")
     # Many set the new score on the very nodes that came in.
