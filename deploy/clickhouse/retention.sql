@@ -5,7 +5,7 @@
 -- Requests that a label, a grade or a complaint is about stay, with their stages and prompts: their verdicts rest on
 -- them. A complaint that comes after a row is gone brings nothing back. On a cluster write NAME_local `on cluster`.
 
--- What spans were written as. Everything below was filled from it; nothing reads it afterwards.
+-- What spans were written as. Everything below was filled from it; only `ragotel backfill` reads it again.
 alter table otel_traces modify ttl toDateTime(Timestamp) + interval 30 day;
 alter table otel_traces_trace_id_ts modify ttl toDateTime(Start) + interval 30 day;
 

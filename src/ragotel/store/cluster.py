@@ -26,6 +26,8 @@ SHARDED = {
     "rag_requests": "trace_id",
     "rag_stages": "trace_id",
     "rag_prompts": "trace_id",
+    # Keeps no rows; what is read again through it must reach the shard of its trace.
+    "rag_foreign_in": "trace_id",
 }
 """Tables that are cut into shards, and the column that holds the trace: all have one hash."""
 
