@@ -102,6 +102,30 @@ def test_requests_of_one_batch_are_not_mixed(store: Store) -> None:
     assert {request for _, request in keys(store)["rag_stages"]} == {""}
 
 
+def test_an_agent_s_answer_is_what_it_said_last(store: Store, tmp_path: Path) -> None:
+    """A search that a tool did belongs to the agent; its messages begin with the question."""
+    said_so_far = [{"role": "user", "content": "q?"}, {"type": "ai", "content": "a!"}]
+    agent = oi(
+        "AGENT",
+        {
+            "input.value": json.dumps({"messages": said_so_far[:1]}),
+            "output.value": json.dumps({"messages": said_so_far}),
+        },
+    )
+    search = oi(
+        "RETRIEVER", {"input.value": "sub", **hits("retrieval.documents", {0: {"id": "d"}})}
+    )
+    spans = [
+        replace(search, span="r", parent="t", at=3, to=4),
+        replace(oi("TOOL", {}), span="t", parent="g", at=2, to=5),
+        replace(agent, span="g", to=9),
+    ]
+    deliver(store, tmp_path, spans)
+    (request,) = rows(store, "rag_requests", REQUESTS)
+    assert (request["query"], request["answer"]) == ("q?", "a!")
+    assert keys(store)["rag_stages"] == [(*hexed("r"), "")]
+
+
 def test_several_requests_of_a_trace_are_told_apart(store: Store, tmp_path: Path) -> None:
     """Two chains under one job are two requests; a second look changes nothing."""
     job = Foreign("evaluate", span="j", to=50)

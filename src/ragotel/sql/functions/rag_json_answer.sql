@@ -2,7 +2,7 @@
 -- grain:   one function; '' where it cannot be told
 -- reads:   nothing
 -- Plain text is the answer; of JSON the text under a usual name, at the top or one level below, or the first
--- message of the reply.
+-- choice, or what was said last by neither user, system nor tool.
 create or replace function rag_json_answer as (output) ->
     multiIf(
         JSONType(output) = 'String', JSONExtractString(output),
@@ -21,7 +21,16 @@ create or replace function rag_json_answer as (output) ->
                         )
                     ),
                     [
-                        rag_json_messages(output)[1].2,
+                        arrayElementOrNull(
+                            arrayMap(
+                                message -> message.2,
+                                arrayFilter(
+                                    message -> message.1 not in ('user', 'system', 'developer', 'tool'),
+                                    rag_json_messages(output)
+                                )
+                            ),
+                            if(JSONHas(output, 'choices'), 1, -1)
+                        ),
                         if(JSONLength(output) = 1 and JSONType(output, 1) = 'String' and JSONType(output) = 'Object', JSONExtractString(output, 1), ''),
                         null
                     ]
