@@ -1,6 +1,6 @@
 -- answers: what does it cost the answers where the gold passage stands, and among how many?
 -- grain:   one row per service × label set × position of the gold passage × number of passages in the prompt
--- reads:   rag_request_ablations, rag_labels
+-- reads:   rag_request_ablations, rag_ablations, rag_labels
 -- Points are percentage points. points_lost_by_length compares with the same position among the fewest passages,
 -- points_lost_by_position with the best position among as many.
 create or replace view dist_positions as
