@@ -212,6 +212,20 @@ def test_tokens_count_once(recorded: Recorded, shop: Switch) -> None:
     assert ids(recorded.stage("assemble")) == BEST
 
 
+def test_several_calls_in_one_generation_add_up(recorded: Recorded, shop: Switch) -> None:
+    """An agent's loop in one decorated function used what all of its calls used."""
+
+    @ragotel.generate
+    def loop(prompt: str) -> str:
+        return " ".join(str(Model().complete(prompt)["text"]) for _ in range(3))
+
+    loop("go")
+    assert kinds(recorded) == ["generate"]
+    stage = recorded.stage("generate")
+    assert stage["gen_ai.usage.input_tokens"] == 27
+    assert stage["gen_ai.usage.output_tokens"] == 6
+
+
 def test_a_prompt_that_rephrases_takes_no_list(recorded: Recorded, shop: Switch) -> None:
     """Only the prompt that quotes the passages has them; each prompt knows its own."""
 

@@ -109,8 +109,8 @@ def _promote(inner: Stage, outer: Stage) -> None:
 def _merge_all(outer: Stage, nested: list[Stage], outcome: str) -> None:
     if outer.kind in (GENERATE, ASSEMBLE):
         # Of several prompts inside of one none is the whole one's template.
-        for inner in nested if outer.kind == GENERATE or len(nested) == 1 else ():
-            _merge_reply(outer, inner)
+        if outer.kind == GENERATE or len(nested) == 1:
+            _merge_replies(outer, nested)
         return
     good = [one for one in nested if one.outcome == OK and one.output is not None]
     named = [one for one in good if not isinstance(one.output, Positions)]
@@ -135,14 +135,22 @@ def _release(stages: list[Stage]) -> None:
         stage.trace.finished.append(stage)
 
 
-def _merge_reply(outer: Stage, inner: Stage) -> None:
-    _fill_values(outer, inner.values or {})
-    if inner.reply:
-        outer.reply = {**inner.reply, **(outer.reply or {})}
-    if inner.first_chunk_ns and not outer.first_chunk_ns:
-        outer.first_chunk_ns = inner.first_chunk_ns
-    if outer.prompt is None:
-        outer.prompt = inner.prompt
+def _merge_replies(outer: Stage, nested: list[Stage]) -> None:
+    """Take usage and finish reasons; several calls in one, as an agent makes, add up."""
+    told: dict[str, Any] = {}
+    for inner in nested:
+        _fill_values(outer, inner.values or {})
+        reply = inner.reply or {}
+        for key in (at.INPUT_TOKENS, at.OUTPUT_TOKENS):
+            if key in reply and key in told:
+                reply = {**reply, key: reply[key] + told[key]}
+        told.update(reply)
+        if inner.first_chunk_ns and not outer.first_chunk_ns:
+            outer.first_chunk_ns = inner.first_chunk_ns
+        if outer.prompt is None:
+            outer.prompt = inner.prompt
+    if told:
+        outer.reply = {**told, **(outer.reply or {})}
 
 
 def _fill_values(
