@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ def recorded() -> Iterator[Recorded]:
     """Everything that the test's service records, with the hooks in place."""
     with recording() as sink:
         yield sink
+        gc.collect()
     instrument.uninstrument()
 
 
