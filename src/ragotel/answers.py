@@ -53,7 +53,9 @@ def text_of_answer(result: Any, depth: int = 0) -> str | None:
     choices = part(result, ("choices",))
     if isinstance(choices, (list, tuple)) and choices:
         inner = part(choices[0], ("message", "delta", "text"))
-        return text_of_answer(inner, depth + 1)
+        chosen = text_of_answer(inner, depth + 1)
+        if chosen is not None:
+            return chosen
     found = part(result, _TEXT_NAMES)
     return None if found is None else text_of_answer(found, depth + 1)
 

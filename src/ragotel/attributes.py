@@ -18,7 +18,8 @@ SCHEMA_VERSION = 1
 SCHEMA = "rag.schema"
 """int. Version of this table."""
 STAGE = "rag.stage"
-"""string. request, retrieve, fuse, rerank, blend, filter, assemble, generate or ingest."""
+"""string. request, retrieve, fuse, rerank, blend, filter, assemble, generate or ingest; model_call
+for a model's call after the one that gave the answer (a judge, a title)."""
 REQUEST_ID = "rag.request.id"
 """string, 16 hex digits. The request; absent on a stage that ran outside of any."""
 STAGE_NAME = "rag.stage.name"

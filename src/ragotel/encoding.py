@@ -54,6 +54,8 @@ _INT_KEYS = frozenset(
 _FLOAT_KEYS = frozenset((at.TEMPERATURE, at.MEAN_CHARS_PER_DOC))
 _LIST_KEYS = frozenset((at.TAGS, at.FINISH_REASONS, at.CITATIONS))
 _MAX_LISTED = 1000
+MODEL_CALL = "model_call"
+"""The stage of a model's call that did not give the answer."""
 
 
 class Encoder:
@@ -85,6 +87,7 @@ class Encoder:
             except IndexError:
                 break
         self._withhold(trace, stages)
+        _set_aside(trace, stages)
         for stage in stages:
             yield self.encode_stage(stage)
 
@@ -115,6 +118,8 @@ class Encoder:
     def encode_stage(self, stage: Stage) -> SpanData:
         """Encode one stage; a part that fails is counted on the span and left out."""
         made: Attributes = dict(stage.spec.static)
+        if stage.is_aside:
+            made[at.STAGE] = MODEL_CALL
         made[at.STAGE_NAME] = bounded(stage.name or stage.spec.name)
         made[at.OUTCOME] = stage.outcome or "ok"
         request_id = stage.trace.request_id
@@ -296,6 +301,35 @@ def _answer(stage: Stage) -> str | None:
     if stage.parts is None:
         return None
     return "".join(part for part in stage.parts if isinstance(part, str))
+
+
+def _set_aside(trace: Trace, stages: list[Stage]) -> None:
+    """Mark calls of a model that came after the one that gave the answer: a judge, a title.
+
+    Else the last of them would be taken for the generation, and its prompt for the prompt.
+    """
+    calls = [stage for stage in stages if stage.kind == GENERATE]
+    if len(calls) < 2 or trace.root is None:
+        return
+    try:
+        answer = (_answer(trace.root) or "").strip()
+        shared = [_shared_chars((_answer(call) or "").strip(), answer) for call in calls]
+        gave = [call for call, chars in zip(calls, shared, strict=True) if 2 * chars >= max(shared)]
+        if not max(shared):
+            return
+        last_ns = max(call.start_ns for call in gave)
+        for call in calls:
+            call.is_aside = call not in gave and call.start_ns > last_ns and bool(_answer(call))
+    except Exception:
+        trace.root.faults += 1
+        faults.note("tell the generation of the answer from other calls")
+
+
+def _shared_chars(reply: str, answer: str) -> int:
+    """How much of an answer a model's reply gave: one of them holds the other, else 0."""
+    if reply in answer or answer in reply:
+        return min(len(reply), len(answer))
+    return 0
 
 
 def _name(stage: Stage, made: Attributes) -> str:

@@ -117,6 +117,8 @@ class Stage:
     first_chunk_ns: int = 0
     faults: int = 0
     is_late: bool = False
+    is_aside: bool = False
+    """A model's call after the one that gave the answer; known once encoded."""
     end_ns: int = 0
     nested: list[Stage] | None = None
     """Records of the same step that hooks further inside made; merged into this one at its end."""

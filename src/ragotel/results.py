@@ -108,6 +108,9 @@ def _look_at_prompt(stage: Stage, result: Any) -> None:
 
 
 def _look_at_reply(stage: Stage, result: Any) -> None:
+    if stage.answer is None and stage.parts is None:
+        # Not sent: it tells whether this call gave the request's answer.
+        stage.answer = text_of_answer(result)
     if isinstance(result, str):
         return
     if stage.reply is None:

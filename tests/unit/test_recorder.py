@@ -575,3 +575,60 @@ def test_a_budget_that_would_admit_a_passage_is_not_blamed() -> None:
         answer("how long?")
     (span,) = recorded.stages("assemble")
     assert {drop["reason"] for drop in span[at.DROPPED]} == {"other"}
+
+
+@ragotel.generate(model="judge")
+def judge(question: str, answer: str) -> str:
+    return "Yes, that is right."
+
+
+@ragotel.request
+def ask_and_judge(query: str) -> str:
+    reply = complete(build(query, search(query)))
+    judge(query, reply["text"])
+    return str(reply["text"])
+
+
+@ragotel.generate(model="rewriter")
+def rewrite(question: str) -> str:
+    return f"{question} please"
+
+
+@ragotel.request
+def rewrite_and_ask(query: str) -> str:
+    return str(complete(build(query, search(rewrite(query))))["text"])
+
+
+@ragotel.generate(model="other")
+def other(question: str) -> str:
+    return "nothing of it"
+
+
+@ragotel.request
+def answer_of_its_own(query: str) -> str:
+    rewrite(query)
+    other(query)
+    return "An answer that no model gave."
+
+
+def stages_of_models(recorded: Recorded) -> list[tuple[str, str]]:
+    calls = [span["attributes"] for span in recorded.spans if span["name"].startswith("chat ")]
+    return [(call[at.STAGE], call[at.REQUEST_MODEL]) for call in calls]
+
+
+def test_a_judge_is_not_the_generation(recorded: Recorded) -> None:
+    """A model's call after the one that gave the answer is a stage of its own kind."""
+    ask_and_judge("which colour?")
+    assert stages_of_models(recorded) == [("generate", "m-1"), ("model_call", "judge")]
+
+
+def test_calls_before_the_answer_stay_generations(recorded: Recorded) -> None:
+    """The last generation counts anyway; what came before it is not set aside."""
+    rewrite_and_ask("which colour?")
+    assert stages_of_models(recorded) == [("generate", "rewriter"), ("generate", "m-1")]
+
+
+def test_nothing_is_set_aside_where_no_call_gave_the_answer(recorded: Recorded) -> None:
+    """An answer that was put together elsewhere tells no call from another."""
+    answer_of_its_own("which colour?")
+    assert stages_of_models(recorded) == [("generate", "rewriter"), ("generate", "other")]
