@@ -76,7 +76,7 @@ def ablated(
         (
             questions[label_id]["oracle_cause"],
             state,
-            answers.get(label_id) == questions[label_id]["generated"]["text"].strip(),
+            answers.get(label_id) == (questions[label_id]["generated"]["text"] or "").strip(),
         )
         for label_id, state in states
     ]

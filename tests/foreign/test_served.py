@@ -11,7 +11,7 @@ from test_requests import chain
 from otlp_bodies import JSON, post
 from served import Served
 
-WAIT_S = 60
+WAIT_S = 120
 
 
 def asked(served: Served) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import seed_service
 from cli_store import Ran, run_in
 from ragotel.store import Store
 from ragotel.triage.labels import load_labels
@@ -69,17 +69,13 @@ def bot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def ask(store: Store, folder: Path, names: list[str], version: str = "v7") -> dict[str, str]:
     """Send a question of each name, its gold passage not among the ten found; the request ids."""
-    seed_service.VERSION = version
-    try:
-        with serving(store, folder, fixed=False):
-            return {
-                name: serve(read_case({"name": name, "top_k": 10}))(
-                    f"What holds for {name}?", "ana"
-                ).request_id
-                for name in names
-            }
-    finally:
-        seed_service.VERSION = "v7"
+    with serving(store, folder, fixed=False):
+        return {
+            name: serve(replace(read_case({"name": name, "top_k": 10}), version=version))(
+                f"What holds for {name}?", "ana"
+            ).request_id
+            for name in names
+        }
 
 
 def label(name: str, **more: Any) -> dict[str, Any]:

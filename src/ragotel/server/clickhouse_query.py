@@ -18,7 +18,7 @@ from ragotel.server import statement
 from ragotel.server.clickhouse_form import is_form, read_form
 from ragotel.server.clickhouse_request import MAX_QUERY_SECONDS, QueryRequest, settings_in
 from ragotel.server.exchange import ABORT, Exchange
-from ragotel.server.native_revision import from_revision, to_revision
+from ragotel.server.native_revision import HAS_SERIALIZATION, from_revision, to_revision
 from ragotel.server.sessions import Sessions
 from ragotel.store.encodings import BlockPacker, Packer, packer_for, unpack, unpack_blocks
 from ragotel.store.handles import MARK_SETTING, Engine, EngineError, Handle, Statistics, new_mark
@@ -129,7 +129,7 @@ class QueryJob:
         with self._handle(text, limits) as handle:
             named = statement.output_format(text) or self._query.default_format
             can_stream = statement.is_select(text) and not self._query.waits_for_end
-            is_revised = named == "Native" and self._query.revision > 0
+            is_revised = named == "Native" and self._query.revision >= HAS_SERIALIZATION
             if can_stream and named in _STREAMED and not is_revised:
                 self._stream(handle.stream(sql, named), named)
             else:
