@@ -119,6 +119,10 @@ def _look_at_reply(stage: Stage, result: Any) -> None:
 
 def _look_at_answer(stage: Stage, result: Any) -> None:
     if stage.answer is None and stage.parts is None:
+        if type(result) is tuple:
+            # Services return the request's id beside the answer, so that a complaint can name it.
+            own = stage.trace.request_id
+            result = tuple(one for one in result if not (isinstance(one, str) and one == own))
         stage.answer = text_of_answer(result)
 
 

@@ -21,6 +21,7 @@ QUERIES = (
     "select [[[]]]::Array(Array(Array(String))) as deep, toLowCardinality(toNullable('n')) as low",
     "select ('a', toLowCardinality('b'))::Tuple(x String, y LowCardinality(String)) as named",
     "select * from system.settings limit 300",
+    "select cast('x', 'SimpleAggregateFunction(any, String)') as one, 2 as two",
     "select 1 where 0",
 )
 

@@ -632,3 +632,15 @@ def test_nothing_is_set_aside_where_no_call_gave_the_answer(recorded: Recorded) 
     """An answer that was put together elsewhere tells no call from another."""
     answer_of_its_own("which colour?")
     assert stages_of_models(recorded) == [("generate", "rewriter"), ("generate", "other")]
+
+
+@ragotel.request
+def answer_with_id(query: str) -> tuple[str | None, str]:
+    return ragotel.current_request_id(), "Blue."
+
+
+def test_the_request_s_own_id_is_no_answer(recorded: Recorded) -> None:
+    """A service may hand its id out beside the answer, so that a complaint can name it."""
+    answer_with_id("which colour?")
+    (request,) = recorded.spans
+    assert request["attributes"][at.ANSWER] == "Blue."

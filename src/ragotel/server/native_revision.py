@@ -70,7 +70,9 @@ def _blocks(body: bytes, old: int, new: int) -> list[bytes]:
             parts.append(b"\0" if new >= HAS_SERIALIZATION else b"")
             start = reader.at
             if rows:
-                known = get_from_name(kind)
+                known: Any = get_from_name(kind)
+                if known.base_type == "SimpleAggregateFunction":
+                    known = known.element_type
                 _skip_prefix(reader, known)
                 _skip_rows(reader, known, rows)
             parts.append(body[start : reader.at])
