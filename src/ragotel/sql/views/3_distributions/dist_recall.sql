@@ -104,8 +104,19 @@ with
             sumForEachIf(arrayMap(k -> toFloat64(last_rank <= k), ks), is_readable) as alls,
             sumForEachIf(
                 arrayMap(
-                    k -> arraySum(rank -> if(rank <= k, 1 / log2(rank + 1), 0), ranks)
-                    / arraySum(place -> 1 / log2(place + 1), range(1, least(length(ranks), k) + 1)),
+                    -- Passages of one document share its rank and count once.
+                    k -> arraySum(rank -> if(rank <= k, 1 / log2(rank + 1), 0), arrayDistinct(ranks))
+                    / arraySum(
+                        place -> 1 / log2(place + 1),
+                        range(
+                            1,
+                            least(
+                                length(arrayDistinct(arrayFilter(rank -> rank < 4294967295, ranks)))
+                                + countEqual(ranks, 4294967295),
+                                k
+                            ) + 1
+                        )
+                    ),
                     ks
                 ),
                 is_readable
