@@ -63,7 +63,8 @@ select
         (
             wanted.has_ids
             and empty(wanted.doc_ids)
-            and not has(stage_rows.chunk_ids, null)
+            -- Others lose ids that their list had; a service that ragotel records has none to lose.
+            and (stage_rows.convention = 'ragotel' or not has(stage_rows.chunk_ids, null))
             and (
                 not arrayExists(id -> startsWith(ifNull(id, ''), 'sha256:'), stage_rows.chunk_ids)
                 or arrayExists(id -> startsWith(id, 'sha256:'), wanted.known_chunk_ids)
@@ -109,8 +110,9 @@ select
     nullIf(stage_rows.drop_reasons[dropped_at], '') as drop_reason,
     toBool(stage_rows.drop_inferred[dropped_at]) as is_inferred,
     arrayFirst(
-        (id, key) -> has(wanted.stating_keys, key)
+        (name, id, key) -> has(wanted.stating_keys, key)
         and not has(wanted.known_chunk_ids, ifNull(id, '')),
+        arrayMap((id, key) -> ifNull(id, key), stage_rows.chunk_ids, stage_rows.keys),
         stage_rows.chunk_ids,
         stage_rows.keys
     ) as other_stating_chunk_id,
