@@ -100,9 +100,9 @@ def test_the_interval_of_a_miss_rate(asked: Store) -> None:
 
 def test_the_command_prints_the_slices(asked: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """`ragotel recall --by-tag gated --k 5` shows both rates; an unknown tag names the known."""
-    from ragotel.cli import recall
+    from ragotel.cli import answering, recall
 
-    monkeypatch.setattr(recall, "ready_store", lambda dsn: nullcontext(asked))
+    monkeypatch.setattr(answering, "ready_store", lambda dsn: nullcontext(asked))
     result = CliRunner().invoke(recall.recall, ["--by-tag", "gated", "--k", "5"])
     assert [line.split()[:5] for line in result.stdout.splitlines()] == [
         ["value", "missed", "of", "miss", "rate"],

@@ -378,9 +378,9 @@ def test_recall_by_document_takes_the_manifest_s_documents(asked: Store) -> None
 
 
 def command(store: Store, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[str]:
-    from ragotel.cli import recall
+    from ragotel.cli import answering, recall
 
-    monkeypatch.setattr(recall, "ready_store", lambda dsn: nullcontext(store))
+    monkeypatch.setattr(answering, "ready_store", lambda dsn: nullcontext(store))
     result = CliRunner().invoke(recall.recall, [*arguments], standalone_mode=False)
     assert result.exception is None, result.exception
     return result.stdout.splitlines()

@@ -178,9 +178,10 @@ def test_the_command_prints_the_table(searched: Store, monkeypatch: pytest.Monke
     """`ragotel losses --cutoff 5` shows a column per population, and their total."""
     from contextlib import nullcontext
 
+    from ragotel.cli import answering
     from ragotel.cli import losses as command
 
-    monkeypatch.setattr(command, "ready_store", lambda dsn: nullcontext(searched))
+    monkeypatch.setattr(answering, "ready_store", lambda dsn: nullcontext(searched))
     result = CliRunner().invoke(command.losses, ["--cutoff", "5"], standalone_mode=False)
     lines = result.stdout.splitlines()
     assert [line.split() for line in lines[:10]] == [

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.answering import answer
+from ragotel.cli.options import common_options, sql_option
+from ragotel.cli.output import Column, print_rows
 from ragotel.cli.verdicts import slice_of
 
 _NOW = (
@@ -93,22 +94,15 @@ def costs(
         k=k,
         queries_per_day=queries_per_day,
     )
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        _print(rows, k)
-    else:
-        click.echo(
-            "No request is like that, or none has the tokens of its prompt: record them with "
-            "`tokens=` on assemble, or the model's usage.",
-            err=True,
-        )
-    return 0 if rows else 1
+    return answer(
+        question,
+        lambda rows: _print(rows, k),
+        nothing="No request is like that, or none has the tokens of its prompt: record them with "
+        "`tokens=` on assemble, or the model's usage.",
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 def _print(rows: list[dict[str, Any]], k: int | None) -> None:

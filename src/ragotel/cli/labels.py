@@ -5,8 +5,11 @@ Pipeline: person | file -> triage.labels -> store; [cli]
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from ragotel.cli.answering import answer
 from ragotel.cli.options import common_options, ready_store, sql_option
 from ragotel.cli.output import Column, print_json, print_rows
 from ragotel.cli.progress import counting, print_report
@@ -133,29 +136,23 @@ def list_labels(
     from ragotel.triage.labels import labels_question
 
     question = labels_question(label_set=label_set, limit=limit)
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows(
-            rows,
-            (
-                Column("label_id", "label"),
-                Column("label_set", "set"),
-                Column("passage_count", "passages", is_number=True),
-                Column("answerable"),
-                Column("question", is_text=True),
-                Column("spans", "claim", is_text=True),
-                Column("chunk_ids", "gold chunks"),
-            ),
-        )
-    else:
-        click.echo("There is no label; `ragotel labels add --help` shows how to add one.", err=True)
-    return 0 if rows else 1
+    columns = (
+        Column("label_id", "label"),
+        Column("label_set", "set"),
+        Column("passage_count", "passages", is_number=True),
+        Column("answerable"),
+        Column("question", is_text=True),
+        Column("spans", "claim", is_text=True),
+        Column("chunk_ids", "gold chunks"),
+    )
+    return answer(
+        question,
+        lambda rows: print_rows(rows, columns),
+        nothing="There is no label; `ragotel labels add --help` shows how to add one.",
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @labels.command("resolve", short_help="Find the chunks that state a claim.")
@@ -299,29 +296,28 @@ def doubts(
     from ragotel.triage.decisions import doubts_question
 
     question = doubts_question(label_set=label_set, is_open=is_open, limit=limit)
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows(
-            [{**row, "request_id": row["request_id"] or row["trace_id"]} for row in rows],
-            (
-                Column("suspicion"),
-                Column("label_id", "label"),
-                Column("request_id", "request"),
-                Column("loss_stage", "lost at"),
-                Column("via_other_chunk", "other chunk"),
-                Column("decided_defect", "decided"),
-                Column("question", is_text=True),
-            ),
-        )
-    else:
-        click.echo("No miss looks like the label's fault.", err=True)
-    return 0 if rows else 1
+    columns = (
+        Column("suspicion"),
+        Column("label_id", "label"),
+        Column("request_id", "request"),
+        Column("loss_stage", "lost at"),
+        Column("via_other_chunk", "other chunk"),
+        Column("decided_defect", "decided"),
+        Column("question", is_text=True),
+    )
+    return answer(
+        question,
+        lambda rows: print_rows(_named(rows), columns),
+        nothing="No miss looks like the label's fault.",
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
+
+
+def _named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*rows* whose request is called by its trace where it has no id of its own."""
+    return [{**row, "request_id": row["request_id"] or row["trace_id"]} for row in rows]
 
 
 def register(group: click.Group) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.answering import answer
+from ragotel.cli.options import common_options, sql_option
+from ragotel.cli.output import Column, print_rows
 from ragotel.cli.verdicts import slice_of, slice_options
 
 _SHAPES = (
@@ -64,18 +65,14 @@ def losses(
         cutoff=cutoff or 0,
         population=population,
     )
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        _print(rows)
-    else:
-        click.echo("No labelled request is like that.", err=True)
-    return 0 if rows else 1
+    return answer(
+        question,
+        _print,
+        nothing="No labelled request is like that.",
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

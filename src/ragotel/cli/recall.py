@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows, prose
+from ragotel.cli.answering import answer
+from ragotel.cli.options import common_options, sql_option
+from ragotel.cli.output import Column, print_rows, prose
 from ragotel.cli.verdicts import slice_of, slice_options
 
 if TYPE_CHECKING:
@@ -161,19 +162,14 @@ def recall(
     _refuse_misfits(chosen, given)
     part = slice_of(since, until, label_set, run, service)
     question = _question(part, chosen, grain=grain, k=k, rrf_k=rrf_k, by_tag=by_tag)
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-        nothing = "" if rows else _nothing(store, by_tag)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        _print(chosen, rows)
-    else:
-        click.echo(nothing, err=True)
-    return 0 if rows else 1
+    return answer(
+        question,
+        lambda rows: _print(chosen, rows),
+        nothing=lambda store: _nothing(store, by_tag),
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 def _refuse_misfits(chosen: str, given: dict[str, Any]) -> None:

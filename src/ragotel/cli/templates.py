@@ -9,6 +9,7 @@ import dataclasses
 
 import click
 
+from ragotel.cli.answering import answer
 from ragotel.cli.options import common_options, ready_store, sql_option
 from ragotel.cli.output import Column, paint, print_json, print_rows
 
@@ -34,27 +35,23 @@ def list_templates(
     from ragotel.triage.templates import templates_question
 
     question = templates_question(name, service)
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        columns = (
-            Column("service_name", "service"),
-            Column("name", "template"),
-            Column("version"),
-            Column("first_seen", "first seen (UTC)"),
-            Column("last_seen", "last seen (UTC)"),
-            Column("requests", is_number=True),
-            Column("mean_prompt_tokens", "prompt tokens", is_number=True),
-        )
-        print_rows(rows, columns)
-    else:
-        click.echo("No prompt with a template was recorded; see `template=` on assemble.", err=True)
-    return 0 if rows else 1
+    columns = (
+        Column("service_name", "service"),
+        Column("name", "template"),
+        Column("version"),
+        Column("first_seen", "first seen (UTC)"),
+        Column("last_seen", "last seen (UTC)"),
+        Column("requests", is_number=True),
+        Column("mean_prompt_tokens", "prompt tokens", is_number=True),
+    )
+    return answer(
+        question,
+        lambda rows: print_rows(rows, columns),
+        nothing="No prompt with a template was recorded; see `template=` on assemble.",
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @templates.command("diff", short_help="Show what differs between two versions.")

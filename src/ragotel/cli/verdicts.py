@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.cli.answering import answer
+from ragotel.cli.options import common_options, sql_option
+from ragotel.cli.output import Column, paint, print_rows
 from ragotel.cli.show import fix_lines
 
 if TYPE_CHECKING:
-    from ragotel.triage.question import Question
     from ragotel.triage.verdicts import Slice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -99,23 +99,20 @@ def triage(
     question = triage_question(
         slice_of(since, until, label_set, run, service), bucket=bucket, limit=limit
     )
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = with_fixes(store, question.ask(store))
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows([_rounded(row) for row in rows], _TRIAGE)
-        _print_fixes(rows)
-    else:
-        click.echo(_NOTHING, err=True)
-    return 0 if rows else 1
+    return answer(
+        question,
+        _print_verdicts,
+        nothing=_NOTHING,
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+        complete=with_fixes,
+    )
 
 
-def _print_fixes(rows: list[dict[str, Any]]) -> None:
-    """What can be done, once for each kind of verdict in the table above."""
+def _print_verdicts(rows: list[dict[str, Any]]) -> None:
+    """The verdicts, then what can be done, once for each kind of them."""
+    print_rows([_rounded(row) for row in rows], _TRIAGE)
     kinds = {(row["bucket"], row["loss_stage"], row["attribution"]): row for row in rows}
     for (bucket, loss_stage, attribution), row in sorted(kinds.items()):
         if row["fixes_that_work"]:
@@ -159,29 +156,14 @@ def buckets(
         Column("percent", "share", is_number=True),
         Column("labelled_requests", "of", is_number=True),
     )
-    return _answer(question, columns, show_sql=show_sql, dsn=dsn, as_json=as_json)
-
-
-def _answer(
-    question: Question,
-    columns: tuple[Column, ...],
-    *,
-    show_sql: bool,
-    dsn: str | None,
-    as_json: bool,
-) -> int:
-    if show_sql:
-        click.echo(question.as_script())
-        return 0
-    with ready_store(dsn) as store:
-        rows = question.ask(store)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows([_rounded(row) for row in rows], columns)
-    else:
-        click.echo(_NOTHING, err=True)
-    return 0 if rows else 1
+    return answer(
+        question,
+        lambda rows: print_rows([_rounded(row) for row in rows], columns),
+        nothing=_NOTHING,
+        show_sql=show_sql,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

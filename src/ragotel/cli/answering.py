@@ -1,0 +1,55 @@
+"""Answering: asks a question of the store and shows its rows, as every command that lists does.
+
+Pipeline: triage.question -> [cli]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragotel.cli.options import ready_store
+from ragotel.cli.output import print_json
+
+if TYPE_CHECKING:
+    from ragotel.store import Store
+    from ragotel.triage.question import Question
+
+Rows = list[dict[str, Any]]
+
+
+def answer(
+    question: Question,
+    show: Callable[[Rows], None],
+    *,
+    nothing: str | Callable[[Store], str],
+    show_sql: bool,
+    dsn: str | None,
+    as_json: bool,
+    complete: Callable[[Store, Rows], Rows] | None = None,
+) -> int:
+    """Print the rows of *question*, or with *show_sql* only its SQL; the exit code.
+
+    Args:
+        show: Prints rows for a person; not called where there is none.
+        nothing: What to say to a person where there is no row; the exit code is 1 then.
+        complete: Adds to the rows what else the store knows, while it is open.
+    """
+    if show_sql:
+        click.echo(question.as_script())
+        return 0
+    with ready_store(dsn) as store:
+        rows = question.ask(store)
+        if complete is not None:
+            rows = complete(store, rows)
+        if not rows and not isinstance(nothing, str):
+            nothing = nothing(store)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        show(rows)
+    else:
+        click.echo(nothing, err=True)
+    return 0 if rows else 1
