@@ -15,7 +15,7 @@ from ragotel.delivery.batch import Accounts, Batch
 from ragotel.delivery.frames import Meta
 from ragotel.delivery.ledger import EXPORT_FAILED, SHUTDOWN, Ledger, Tally
 from ragotel.delivery.replay import Replay
-from ragotel.delivery.transport import Answer, Transport, backoff_s
+from ragotel.delivery.transport import Answer, Storable, Transport, backoff_s
 from ragotel.model import SpanData
 from ragotel.settings import Settings
 
@@ -176,10 +176,11 @@ class Courier:
 
     def _put_aside(self, batch: Batch, message: Any, answer: Answer | None = None) -> bool:
         """Write *batch* to the disk; False where there is no spool, or it does not take it."""
-        if self._replay is None:
+        transport = self.transport
+        if self._replay is None or not isinstance(transport, Storable):
             return False
         meta = self._accounts.meta_of(batch)
-        self._spool_cause = self._replay.spool.append(self.transport.pack(message), meta)
+        self._spool_cause = self._replay.spool.append(transport.pack(message), meta)
         if self._spool_cause:
             return False
         if answer is not None:
@@ -195,10 +196,10 @@ class Courier:
 
     def keep_losses(self, spans: list[SpanData], losses: dict[str, Tally]) -> bool:
         """Write the losses to the disk that no message has told; True: the next process does."""
-        if self._replay is None:
+        transport = self.transport
+        if self._replay is None or not isinstance(transport, Storable):
             return False
-        pieces = [self.encode(span)[0] for span in spans]
-        body = self.transport.pack(self.transport.message(pieces))
+        body = transport.pack(transport.message([self.encode(span)[0] for span in spans]))
         return not self._replay.spool.append(body, Meta(losses=losses), force=True)
 
     def replay(self) -> bool:
@@ -207,7 +208,8 @@ class Courier:
             return False
         if self._alarm.stop_by is not None and self.is_away:
             return False
-        return self._replay.step(self.transport, self._send)
+        transport = self.transport
+        return isinstance(transport, Storable) and self._replay.step(transport, self._send)
 
     def replay_in_s(self) -> float | None:
         """Tell how long there is nothing to do with the spool; None: there is none."""

@@ -68,12 +68,6 @@ class ExporterTransport:
             return Answer("ok")
         return Answer("doubtful", f"{type(self._exporter).__name__} answered failure")
 
-    def pack(self, message: list[ReadableSpan]) -> bytes:
-        raise NotImplementedError("an exporter of the user's has no spool")
-
-    def unpack(self, body: bytes) -> list[ReadableSpan]:
-        raise NotImplementedError("an exporter of the user's has no spool")
-
     def interrupt(self) -> None:
         """Nothing is known of how it waits."""
 

@@ -14,7 +14,7 @@ from ragotel.delivery.frames import Meta
 from ragotel.delivery.ledger import EXPORT_FAILED, REJECTED, Ledger
 from ragotel.delivery.otlp import halve_message
 from ragotel.delivery.spool import Spool, Stored
-from ragotel.delivery.transport import Answer, Transport, backoff_s, gunzip, gzip
+from ragotel.delivery.transport import Answer, Storable, backoff_s, gunzip, gzip
 
 log = logging.getLogger("ragotel")
 
@@ -43,7 +43,7 @@ class Replay:
         due = self._look_at if not self.spool.has_messages() else min(self._look_at, self._try_at)
         return max(0.0, due - now)
 
-    def step(self, transport: Transport, send: Callable[[Any], Answer]) -> bool:
+    def step(self, transport: Storable, send: Callable[[Any], Answer]) -> bool:
         """Send one message if it is time; True: one was sent, whatever came of it."""
         now = time.monotonic()
         if now >= self._look_at:

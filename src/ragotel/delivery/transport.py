@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ragotel.delivery.order import Piece, arrange, piece_of
 from ragotel.delivery.otlp import Envelope
@@ -50,6 +50,17 @@ class Transport(Protocol):
         """Send once; an exception counts as doubtful."""
         ...
 
+    def interrupt(self) -> None:
+        """Have a `send` that waits on another thread fail at once."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Storable(Transport, Protocol):
+    """A transport whose messages can lie on a disk; one over the user's exporter has no such."""
+
     def pack(self, message: Any) -> bytes:
         """Give a message the form in which it lies on a disk: OTLP protobuf, gzip."""
         ...
@@ -57,12 +68,6 @@ class Transport(Protocol):
     def unpack(self, body: bytes) -> Any:
         """Give a message from a disk the form that `send` takes."""
         ...
-
-    def interrupt(self) -> None:
-        """Have a `send` that waits on another thread fail at once."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class OtlpCodec:
