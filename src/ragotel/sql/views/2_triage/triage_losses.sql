@@ -54,13 +54,7 @@ with
     named as (
         select
             *,
-            multiIf(
-                mover in ('retrieve', 'fuse'), if(journey.is_fused, 'fused_beyond_cutoff', 'retrieved_beyond_cutoff'),
-                mover = 'rerank', 'rerank_demoted',
-                mover = 'blend', 'blend_demoted',
-                mover = 'filter', 'filtered',
-                'unknown'
-            ) as moved_past
+            rag_moved_past(mover, journey.is_fused) as moved_past
         from moved
     ),
     lost as (

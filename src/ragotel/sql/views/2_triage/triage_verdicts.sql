@@ -504,14 +504,7 @@ with
     bucketed as (
         select
             *,
-            multiIf(
-                mover in ('retrieve', 'fuse'),
-                if(has(later_stage_kinds, 'fuse'), 'fused_beyond_cutoff', 'retrieved_beyond_cutoff'),
-                mover = 'rerank', 'rerank_demoted',
-                mover = 'blend', 'blend_demoted',
-                mover = 'filter', 'filtered',
-                'unknown'
-            ) as moved_past
+            rag_moved_past(mover, has(later_stage_kinds, 'fuse')) as moved_past
         from stepped
     ),
     lost as (
