@@ -211,6 +211,49 @@ def test_a_manifest_with_a_bad_line_is_not_whole(
     assert store.rows("select * from rag_index_versions") == []
 
 
+def test_an_empty_manifest_is_refused(ragotel: Callable[..., Ran], tmp_path: Path) -> None:
+    """A file without a chunk would make every gold passage a corpus gap; it is no manifest."""
+    path = write_lines(tmp_path / "manifest.jsonl")
+    ran = ragotel("manifest", "load", path, "--index", "docs", "--version", "v9")
+    assert (ran.code, ran.out) == (2, "")
+    assert "docs v9 holds no chunk" in ran.err
+    changes = ("--index", "docs", "--version", "v10", "--parent", "v9")
+    assert ragotel("manifest", "load", path, *changes).code == 0
+
+
+def test_a_label_without_gold_is_told(ragotel: Callable[..., Ran], tmp_path: Path) -> None:
+    """It loads, since more may come, but its verdicts are unknown; a mistyped key is named."""
+    path = write_lines(
+        tmp_path / "labels.jsonl",
+        {"label_id": "typo", "question": "a?", "pasages": [{"chunk_ids": ["x"]}]},
+        {"label_id": "bare", "question": "b?", "passages": [{"spans": [""]}]},
+        {"label_id": "none", "question": "c?", "answerable": False},
+    )
+    ran = ragotel("labels", "load", path)
+    assert (ran.code, ran.out) == (0, "3 labels loaded.\n")
+    assert ran.err.replace(path, "F").splitlines() == [
+        "F, line 1: label typo names no passage, so that every verdict is unknown; "
+        "did 'pasages' mean 'passages'?",
+        "F, line 2: label bare names no passage, so that every verdict is unknown "
+        "(answerable: false says that the corpus holds no answer)",
+    ]
+
+
+def test_grades_by_labels_that_are_not_there_are_told(
+    ragotel: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """The label may be loaded later, so they load; a mistyped id is seen at once."""
+    path = write_lines(
+        tmp_path / "grades.jsonl",
+        {"request_id": "zzz", "label_id": "ghost", "grade": "wrong"},
+    )
+    ran = ragotel("grade", "load", path)
+    assert (ran.code, ran.out) == (0, "1 grades loaded.\n")
+    assert ran.err.splitlines() == [
+        "Not in the store: label ghost; such grades count once it is",
+    ]
+
+
 def test_a_list_of_changes_needs_its_parent(
     ragotel: Callable[..., Ran], store: Store, tmp_path: Path
 ) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragotel.errors import NotFoundError
 from ragotel.store import Store
+from ragotel.triage.labels import check_label
 from ragotel.triage.question import Conditions, Question
 from ragotel.triage.references import RequestKey
 
@@ -33,13 +33,7 @@ def write_decision(
     Raises:
         NotFoundError: There is no such label.
     """
-    known = store.scalar(
-        "select count() from rag_labels where label_id = {label_id:String}", {"label_id": label_id}
-    )
-    if not known:
-        raise NotFoundError(
-            f"There is no label {label_id!r}; `ragotel labels list` prints all of them."
-        )
+    check_label(store, label_id)
     columns = ("trace_id", "request_id", "label_id", "defect", "note", "decided_by")
     row = (*(key or RequestKey("", "")), label_id, defect, note, decided_by)
     store.insert("rag_label_decisions", [row], columns)

@@ -13,7 +13,7 @@ from typing import Any
 from ragotel.store import Store
 from ragotel.triage.fields import FieldError, choice_of, id_of, text_of
 from ragotel.triage.lines import Progress, Report, no_progress, read_lines
-from ragotel.triage.references import RequestKey, complete_references
+from ragotel.triage.references import RequestKey, complete_references, strangers
 
 GRADES = ("correct", "wrong", "abstained")
 SOURCES = ("human", "exact", "judge")
@@ -74,7 +74,20 @@ def load_grades(store: Store, paths: Iterable[str], progress: Progress = no_prog
             report.refuse(line, str(error))
     write_grades(store, grades)
     report.loaded = len(grades)
+    report.notes += _strangers(store, grades)
     return report
+
+
+def _strangers(store: Store, grades: list[Grade]) -> list[str]:
+    """Say which labels are not there: such grades judge nothing, and the id may be mistyped."""
+    names = strangers(
+        store,
+        "select distinct label_id from rag_labels where label_id in {ids:Array(String)}",
+        (grade.label_id for grade in grades),
+    )
+    more = ", ..." if len(names) > 5 else ""
+    told = f"Not in the store: label {', '.join(names[:5])}{more}; such grades count once it is"
+    return [told] if names else []
 
 
 def write_grades(store: Store, grades: list[Grade]) -> None:

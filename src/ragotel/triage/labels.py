@@ -6,6 +6,7 @@ A loaded label replaces an older one of the same id wholly: the views read the n
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -172,10 +173,21 @@ def load_labels(store: Store, paths: Iterable[str], progress: Progress = no_prog
         if label.label_id in found:
             report.notes.append(f"{line} replaces {found[label.label_id][0]} ({label.label_id})")
         found[label.label_id] = (line, label)
+        if not label.passages and label.answerable:
+            report.notes.append(_goldless(line, label))
     write_labels(store, [label for _, label in found.values()])
     report.loaded = len(found)
     report.notes += strange_chunk_ids(store, [label for _, label in found.values()])
     return report
+
+
+def _goldless(line: Line, label: Label) -> str:
+    """What to say of a label that asks for nothing; a mistyped key is the usual reason."""
+    told = f"{line}: label {label.label_id} names no passage, so that every verdict is unknown"
+    for key in json.loads(label.extra) if label.extra else ():
+        if near := difflib.get_close_matches(key, _KNOWN_KEYS, 1):
+            return f"{told}; did {key!r} mean {near[0]!r}?"
+    return f"{told} (answerable: false says that the corpus holds no answer)"
 
 
 def strange_chunk_ids(store: Store, labels: Iterable[Label]) -> list[str]:

@@ -41,7 +41,8 @@ def load_manifest(
     The version is marked whole only when every line was read; else existence in it stays unknown.
 
     Raises:
-        InputError: The version would be its own parent, or a file cannot be read.
+        InputError: The version would be its own parent, a manifest without a parent holds no
+            chunk, or a file cannot be read.
     """
     if version.parent == version.version:
         raise InputError(f"The version {version.version!r} cannot be its own parent.")
@@ -57,6 +58,11 @@ def load_manifest(
         if row[1] in rows:
             report.notes.append(f"{line} replaces an earlier line of the chunk {row[1]!r}")
         rows[row[1]] = row
+    if not rows and not report.refused and not version.parent:
+        raise InputError(
+            f"The manifest of {version.index_name} {version.version} holds no chunk, so that every "
+            "gold passage would be missing from it; give the file that lists them."
+        )
     texts.flush()
     listed = list(rows.values())
     for start in range(0, len(listed), _BATCH_ROWS):

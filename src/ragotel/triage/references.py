@@ -123,6 +123,16 @@ def _unique(store: Store, column: str, values: Iterable[str]) -> dict[str, Reque
     return {value: keys[0] for value, keys in found.items() if len(keys) == 1}
 
 
+def strangers(store: Store, sql: str, values: Iterable[str]) -> list[str]:
+    """Those of *values* that no cell of *sql*, asked for them as `{ids:Array(String)}`, has."""
+    wanted = sorted({value for value in values if value})
+    known: set[str] = set()
+    for part in _parts(wanted):
+        rows = store.query(sql, {"ids": part}).result_rows
+        known.update(cell for row in rows for cell in row)
+    return [value for value in wanted if value not in known]
+
+
 def _parts(values: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(values), _IDS_PER_QUERY):
         yield values[start : start + _IDS_PER_QUERY]
