@@ -127,6 +127,28 @@ def test_one_k_without_counted_passages_is_an_estimate_and_says_so(
     assert ragotel("costs", "--usd-per-million-input-tokens", "3", "--run", "none").code == 1
 
 
+def test_fewer_passages_that_took_more_tokens_predict_nothing(
+    store: Store, tmp_path: Path, ragotel: Callable[..., Ran]
+) -> None:
+    """Prompts that differ in more than their passages give no negative price: it is estimated."""
+    with serving(store, tmp_path):
+        ask(2, 3000, None, run="few")
+        ask(5, 2000, None, run="many")
+    rows = ragotel(*COSTS, "--k", "20", "--json").json
+    assert {row["tokens_per_passage_source"] for row in rows} == {"estimated"}
+    assert [row["input_tokens_at_k"] for row in rows] == [3000 + 18 * 12, 2000 + 15 * 12]
+    with serving(store, tmp_path):
+        ask(5, 2000, None, run="few")
+    (view,) = store.rows("select * from dist_costs where run_id = 'few'")
+    assert (view["tokens_per_passage_source"], view["tokens_per_passage"]) == ("estimated", 12)
+
+
+@pytest.mark.parametrize("price", ["nan", "inf", "-1"])
+def test_a_price_is_a_finite_number(ragotel: Callable[..., Ran], price: str) -> None:
+    """What cannot be multiplied is wrong use."""
+    assert ragotel("costs", "--usd-per-million-input-tokens", price).code == 2
+
+
 def test_an_edited_template_shows_as_two_versions_and_what_was_edited(
     store: Store, tmp_path: Path, ragotel: Callable[..., Ran]
 ) -> None:

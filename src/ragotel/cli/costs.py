@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import common_options, sql_option
+from ragotel.cli.options import Amount, common_options, sql_option
 from ragotel.cli.output import Column, print_rows
 from ragotel.cli.verdicts import slice_of
 
@@ -44,7 +44,7 @@ _SOURCES = {
 @click.option(
     "--usd-per-million-input-tokens",
     "usd",
-    type=click.FloatRange(0),
+    type=Amount(),
     required=True,
     metavar="USD",
     help="The model's price.",
@@ -52,7 +52,7 @@ _SOURCES = {
 @click.option("--k", type=click.IntRange(0), metavar="K", help="And with K passages in the prompt.")
 @click.option(
     "--queries-per-day",
-    type=click.FloatRange(0),
+    type=Amount(),
     metavar="N",
     help="Instead of the recorded requests per day.",
 )

@@ -6,6 +6,7 @@ Pipeline: views -> triage -> [cli]
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -15,6 +16,22 @@ from ragotel.errors import StoreError
 from ragotel.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Amount(click.FloatRange):
+    """A number from 0 on; click's own range lets NaN and infinity pass."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
 
 store_option = click.option(
     "--store",

@@ -222,7 +222,8 @@ def _check_is_free(path: str) -> None:
         except BlockingIOError as error:
             raise StoreBusyError(
                 f"Another process has {path} open (the embedded engine allows one) and no "
-                "`ragotel serve` answers for it. Stop that process, or start `ragotel serve` there."
+                "`ragotel serve` answers for it. One that was just started needs some seconds; "
+                "else stop that process, or start `ragotel serve` there."
             ) from error
 
 

@@ -71,7 +71,7 @@ with
             *,
             multiIf(
                 own_slope is not null and own_source != 'estimated', own_source,
-                spread > 0, 'compared',
+                spread > 0 and covariance > 0, 'compared',
                 own_slope is not null, own_source,
                 ''
             ) as source,

@@ -121,11 +121,11 @@ select
     mean_passages,
     multiIf(
         counted_passages > 0, counted_tokens / counted_passages,
-        spread > 0, covariance / spread,
+        spread > 0 and covariance > 0, covariance / spread,
         estimated_passages > 0, estimated_tokens / estimated_passages,
         null
     )::Nullable(Float64) as tokens_per_passage,
-    multiIf(counted_passages > 0, 'counted', spread > 0, 'fitted', estimated_passages > 0, 'estimated', '') as tokens_per_passage_source,
+    multiIf(counted_passages > 0, 'counted', spread > 0 and covariance > 0, 'fitted', estimated_passages > 0, 'estimated', '') as tokens_per_passage_source,
     mean_input_tokens - mean_passages * tokens_per_passage as fixed_tokens
 from summed
 settings join_use_nulls = 0
