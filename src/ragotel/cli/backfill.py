@@ -5,8 +5,6 @@ Pipeline: otel_traces -> [cli: backfill] -> store.backfill -> typed tables
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import click
 
 from ragotel.cli.options import common_options, ready_store
@@ -17,9 +15,8 @@ from ragotel.cli.progress import counting
 @click.command("backfill", short_help="Read other instrumentations' spans again.")
 @click.option(
     "--since",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DAY",
-    help="The first day (UTC); default all.",
+    metavar="TIME",
+    help="From the day of this time on (UTC); 7d, ...; default all.",
 )
 @click.option(
     "--convention",
@@ -30,7 +27,7 @@ from ragotel.cli.progress import counting
 )
 @common_options
 def backfill(
-    since: datetime | None, conventions: tuple[str, ...], dsn: str | None, as_json: bool
+    since: str | None, conventions: tuple[str, ...], dsn: str | None, as_json: bool
 ) -> None:
     """Derive requests, stages and prompts from the spans that other instrumentations wrote.
 
@@ -39,8 +36,9 @@ def backfill(
     told apart, and a call that two instrumentations wrote counts once. Run it as often as you like.
     """
     from ragotel.store.backfill import backfill as run
+    from ragotel.triage.times import parse_moment
 
-    day = since.date() if since else None
+    day = parse_moment(since).start.date() if since else None
     with ready_store(dsn) as store, counting("spans") as progress:
         report = run(store, since=day, conventions=conventions, progress=progress)
     if as_json:
