@@ -7,20 +7,19 @@ Nothing is retrieved again: the passages are those that the request recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ragotel.store import Store
 from ragotel.triage.claims import states_any
-from ragotel.triage.evidence import shas_in_manifest
+from ragotel.triage.evidence import shas_in_manifest, texts_of
 from ragotel.triage.probe_targets import require_set
 from ragotel.triage.prompt_parts import Passage
 from ragotel.triage.references import RequestKey
 
 WRONG = ("wrong", "abstained")
 _BATCH = 100
-_IDS_PER_QUERY = 300
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def _read(store: Store, cases: Sequence[Case]) -> None:
         "and stage != {ingest:String}",
     )
     shas = {case.key: _shas(store, stages.get(case.key, []), flows.get(case.key)) for case in cases}
-    texts = _texts(store, {sha for named in shas.values() for sha in named.values()})
+    texts = texts_of(store, {sha for named in shas.values() for sha in named.values()})
     for case in cases:
         _fill(
             case,
@@ -211,19 +210,6 @@ def _shas(
     found.update({chunk_id: chunk_id for chunk_id in left if chunk_id.startswith("sha256:")})
     if left and flows:
         found.update(shas_in_manifest(store, flows[0]["searched"], left - found.keys()))
-    return found
-
-
-def _texts(store: Store, shas: Iterable[str]) -> dict[str, str]:
-    wanted = sorted(shas)
-    found: dict[str, str] = {}
-    for start in range(0, len(wanted), _IDS_PER_QUERY):
-        rows = store.query(
-            "select chunk_sha, any(text) from rag_chunks\n"
-            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"shas": wanted[start : start + _IDS_PER_QUERY]},
-        ).result_rows
-        found.update((sha, text) for sha, text in rows)
     return found
 
 
