@@ -66,10 +66,19 @@ ARM = "rag.arm"
 LABEL_ID = "rag.label.id"
 """string. Label being asked."""
 
-# On retrieve and generate.
+# On request, retrieve, rerank and generate.
 
 OPERATION = "gen_ai.operation.name"
-"""string. retrieval, chat, ..."""
+"""string. invoke_workflow on request, retrieval, rerank, chat."""
+INPUT_MESSAGES = "gen_ai.input.messages"
+"""JSON list of messages, on request and generate: the question, the prompt. Only with the setting
+`gen_ai_messages`."""
+OUTPUT_MESSAGES = "gen_ai.output.messages"
+"""JSON list of messages, on request and generate: the answer, the model's reply. Only with the
+setting `gen_ai_messages`."""
+
+# On retrieve.
+
 RETRIEVAL_QUERY = "gen_ai.retrieval.query.text"
 """string. What was searched for."""
 TOP_K = "gen_ai.retrieval.top_k"

@@ -28,6 +28,7 @@ from ragotel.lists import (
     settle,
     shas_of,
 )
+from ragotel.messages import prompts_of, put_call, put_exchange
 from ragotel.model import STATUS_ERROR, STATUS_UNSET, SpanData
 from ragotel.pacing import Pace
 from ragotel.privacy import ANSWER, CHUNKS, PROMPT, QUERY, Privacy, bounded
@@ -61,11 +62,13 @@ MODEL_CALL = "model_call"
 class Encoder:
     """Turns the records of one process into spans; used by one thread at a time."""
 
-    def __init__(self, privacy: Privacy, max_candidates: int) -> None:
+    def __init__(self, privacy: Privacy, max_candidates: int, tells_messages: bool = False) -> None:
         self.privacy = privacy
         self.content = Content(privacy)
         self.max_candidates = max_candidates
         self.chunks = ChunkBook()
+        self._tells_messages = tells_messages
+        self._prompts: dict[Stage, str] = {}
         self._by_kind = dict.fromkeys(KINDS, ("list", self._put_list))
         self._by_kind[ASSEMBLE] = ("prompt", self._put_prompt)
         self._by_kind[GENERATE] = ("reply", self._put_reply)
@@ -76,7 +79,7 @@ class Encoder:
         privacy = Privacy(
             settings.content_mode, settings.max_text_chars, settings.content, settings.redact
         )
-        return cls(privacy, settings.max_candidates)
+        return cls(privacy, settings.max_candidates, settings.gen_ai_messages)
 
     def encode_trace(self, trace: Trace) -> Iterator[SpanData]:
         """Encode what has ended, in the order of ending; each step is one span."""
@@ -88,6 +91,7 @@ class Encoder:
                 break
         self._withhold(trace, stages)
         _set_aside(trace, stages)
+        self._prompts = prompts_of(stages) if self._tells_messages else {}
         for stage in stages:
             yield self.encode_stage(stage)
 
@@ -174,6 +178,8 @@ class Encoder:
         if answer is not None:
             self.content.put_text(made, at.ANSWER, answer, ANSWER)
             made[at.ANSWER_CHARS] = len(answer)
+        if self._tells_messages:
+            put_exchange(made)
         made.setdefault(at.CONTENT_MODE, self.privacy.mode(QUERY))
 
     def _put_list(self, stage: Stage, made: Attributes) -> None:
@@ -250,6 +256,8 @@ class Encoder:
     def _put_reply(self, stage: Stage, made: Attributes) -> None:
         if stage.first_chunk_ns:
             made[at.TIME_TO_FIRST_TOKEN] = (stage.first_chunk_ns - stage.start_ns) / 1e6
+        if self._tells_messages:
+            put_call(made, self.content, self._prompts.get(stage), _answer(stage))
 
     def _dropped(self, stage: Stage, entered: Sequence[str | None] | None = None) -> list[Dropped]:
         """Name what went in and not out; what the service said itself comes first."""

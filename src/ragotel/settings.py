@@ -61,6 +61,8 @@ class Settings:
     """Longer texts keep head and tail and are marked `truncated`."""
     max_candidates: int = 1000
     """Longest list that is written; the counts always tell the whole number."""
+    gen_ai_messages: bool = False
+    """Repeat question, prompt and answer under GenAI's keys, for backends that only read those."""
     disabled: bool = False
     flush_on_return: bool = False
     """Deliver before a request's function returns: for functions that are frozen between calls."""
@@ -273,6 +275,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "batch_interval_s": float,
     "max_text_chars": int,
     "max_candidates": int,
+    "gen_ai_messages": _flag,
     "disabled": _flag,
     "flush_on_return": _flag,
     "exit_timeout_s": float,
@@ -307,6 +310,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
             "content",
             "max_text_chars",
             "max_candidates",
+            "gen_ai_messages",
             "flush_on_return",
             "exit_timeout_s",
             "retry_s",

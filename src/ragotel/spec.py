@@ -23,6 +23,11 @@ KINDS = (REQUEST, RETRIEVE, FUSE, RERANK, BLEND, FILTER, ASSEMBLE, GENERATE, ING
 RANKINGS = frozenset((FUSE, RERANK, BLEND, FILTER))
 TAKES_LIST = RANKINGS | {ASSEMBLE}
 
+_OPERATIONS = {
+    REQUEST: "invoke_workflow", RETRIEVE: "retrieval", RERANK: "rerank", GENERATE: "chat",
+}  # fmt: skip
+"""What OpenTelemetry GenAI calls them; `rerank` is proposed there, and read by several backends."""
+
 QUERY_PARAMETERS = (
     "question", "query", "q", "user_question", "user_query", "query_text", "query_str", "text",
     "message", "user_message", "user_input", "prompt", "input", "msg",
@@ -142,8 +147,8 @@ class Spec:
             at.SCHEMA: at.SCHEMA_VERSION,
             at.STAGE: kind,
         }
-        if kind in (RETRIEVE, GENERATE):
-            self.static[at.OPERATION] = "retrieval" if kind == RETRIEVE else "chat"
+        if kind in _OPERATIONS:
+            self.static[at.OPERATION] = _OPERATIONS[kind]
         self.volatile: list[tuple[str, Find]] = []
         """Attributes to be asked for at each call."""
         self._compile()

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from ragotel import attributes as at
 from ragotel import clock, faults, running
+from ragotel.answers import text_of_answer
 from ragotel.columns import Candidates
 from ragotel.instrument import nesting, prompting
 from ragotel.instrument.hooks import Wrapper
@@ -49,6 +50,8 @@ class Call:
     """Result to `Candidates`, or to what a decorated function of this kind would return."""
     reply: Callable[[Any], dict[str, Any]] | None = None
     """Result or chunk of a model to attributes: usage, finish reasons."""
+    said: Callable[[Any], Any] | None = None
+    """Result of a model to what holds its text; None: the result itself."""
     follow: Callable[[Stage, Any], bool] | None = None
     """Takes over a stream object; False: the result is complete."""
     reason: str | None = None
@@ -203,6 +206,9 @@ def end(stage: Stage, call: Call, result: Any) -> None:
 def _read(stage: Stage, call: Call, result: Any) -> None:
     if call.kind == GENERATE and call.reply is not None:
         stage.reply = {**(stage.reply or {}), **call.reply(result)}
+        if stage.answer is None and stage.parts is None:
+            # Not sent by default: it tells whether this call gave the request's answer.
+            stage.answer = text_of_answer(result if call.said is None else call.said(result))
         return
     found = result if call.read is None else call.read(result)
     if isinstance(found, Candidates):

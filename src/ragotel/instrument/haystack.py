@@ -148,6 +148,7 @@ def _generator(name: str, instance: Any, inputs: Any) -> Call:
         },
         messages=texts_of(inputs.get("messages") or inputs.get("prompt")),
         reply=_reply,
+        said=lambda result: (result.get("replies") or [None])[0],
     )
 
 

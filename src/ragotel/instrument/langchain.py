@@ -235,6 +235,7 @@ def _model(instance: Any, args: Args, kwargs: Kwargs) -> Call:
         },
         messages=argument(args, kwargs, 0, "messages", kwargs.get("input")),
         reply=_replies(),
+        said=_message,
     )
 
 
@@ -254,8 +255,7 @@ def _replies() -> Callable[[Any], dict[str, Any]]:
 
 
 def _reply(result: Any) -> dict[str, Any]:
-    generations = getattr(result, "generations", None)
-    message = getattr(generations[0], "message", None) if generations else result
+    message = _message(result)
     about = getattr(message, "response_metadata", None) or {}
     usage = getattr(message, "usage_metadata", None) or {}
     reason = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
@@ -265,6 +265,11 @@ def _reply(result: Any) -> dict[str, Any]:
         output_tokens=usage.get("output_tokens"),
         finish_reason=reason,
     )
+
+
+def _message(result: Any) -> Any:
+    generations = getattr(result, "generations", None)
+    return getattr(generations[0], "message", None) if generations else result
 
 
 # Request.
