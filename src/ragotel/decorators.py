@@ -47,6 +47,8 @@ def request(
     run_id: Text = None,
     arm: Text = None,
     label_id: Text = None,
+    index: Text = None,
+    index_version: Text = None,
     name: str | None = None,
 ) -> Callable[[F], F]: ...
 def request(function: Any = None, /, **options: Any) -> Any:
@@ -56,6 +58,9 @@ def request(function: Any = None, /, **options: Any) -> Any:
     message, ..., else the first text. User, session, tenant, principal and tags come from
     parameters of these names, also inside of a request's body. A text given for one of them names
     a parameter if there is one so called, else it is the value itself.
+
+    *index* and *index_version* hold for the searches inside that do not say theirs, such as those
+    of a framework.
 
     Inside of a running request the decorator records nothing of its own, and only adds what the
     outer one does not know: one question has one request.

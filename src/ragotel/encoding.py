@@ -6,15 +6,16 @@ Pipeline: recorder -> delivery's worker -> [encoding] -> OTLP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ragotel import attributes as at
 from ragotel import clock, faults
 from ragotel.assembly import Attributes, assemble, describe_prompt
+from ragotel.casting import put_value
 from ragotel.chunks import ChunkBook
 from ragotel.columns import Candidates
 from ragotel.content import Content, failures
-from ragotel.fields import to_count, to_id
+from ragotel.fields import to_id
+from ragotel.inheriting import inherit_index
 from ragotel.lists import (
     Dropped,
     Told,
@@ -22,7 +23,6 @@ from ragotel.lists import (
     distinct_keys,
     dropped_json,
     dump,
-    finite_scores,
     list_json,
     scores_of,
     settle,
@@ -47,13 +47,6 @@ from ragotel.spec import (
 )
 
 _INFERRED = {"fuse": "limit", "rerank": "top_n", "blend": "limit"}
-_INT_KEYS = frozenset(
-    (at.TOP_K, at.LIMIT, at.FILTER_EXCLUDED, at.RERANK_WINDOW, at.BUDGET_TOKENS,
-     at.DOCS_LISTED, at.DOCS_PARSED, at.DOCS_EMPTY, at.CHUNKS_WRITTEN, at.CHUNKS_DELETED,
-     at.INPUT_TOKENS, at.OUTPUT_TOKENS)
-)  # fmt: skip
-_FLOAT_KEYS = frozenset((at.TEMPERATURE, at.MEAN_CHARS_PER_DOC))
-_LIST_KEYS = frozenset((at.TAGS, at.FINISH_REASONS, at.CITATIONS))
 _MAX_LISTED = 1000
 MODEL_CALL = "model_call"
 """The stage of a model's call that did not give the answer."""
@@ -166,7 +159,7 @@ class Encoder:
         for source in (stage.values, stage.reply):
             for key, value in (source or {}).items():
                 if source is not stage.reply or key not in made:
-                    _put(made, key, value)
+                    put_value(made, key, value)
         self.content.guard_values(made)
         if at.CITATIONS in made:
             self.content.guard_citations(made, lambda: _told(stage).ids())
@@ -185,6 +178,8 @@ class Encoder:
     def _put_list(self, stage: Stage, made: Attributes) -> None:
         if stage.kind == RETRIEVE and isinstance(stage.query, str):
             self.content.put_text(made, at.RETRIEVAL_QUERY, stage.query, QUERY)
+        if stage.kind == RETRIEVE:
+            inherit_index(stage, made)
         made.setdefault(at.CONTENT_MODE, self.privacy.mode(CHUNKS))
         inputs, entered = stage.inputs or [], None
         for found in inputs:
@@ -353,48 +348,3 @@ def span_id_of(stage: Stage) -> int:
     if not stage.span_id:
         stage.span_id = clock.new_id(64)
     return stage.span_id
-
-
-def _put(made: Attributes, key: str, value: Any) -> None:
-    """Cast one value to what its attribute holds; what cannot be cast is left out."""
-    if key in _LIST_KEYS:
-        made[key] = dump(_strings(value))
-    elif key in _INT_KEYS:
-        count = to_count(value)
-        if count is not None:
-            made[key] = count
-    elif key in _FLOAT_KEYS:
-        number = finite_scores((value,))[0][0]
-        if number is not None:
-            made[key] = number
-    elif isinstance(value, (str, bool)):
-        made[key] = bounded(value) if isinstance(value, str) else value
-    elif isinstance(value, (int, float)):
-        made[key] = str(value)
-    elif value is not None:
-        text = dump(_plain(value)) if isinstance(value, (dict, list, tuple)) else str(value)
-        made[key] = bounded(text)
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [bounded(f"{key}:{_word(item)}") for key, item in list(value.items())[:_MAX_LISTED]]
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [bounded(str(item)) for item in list(value)[:_MAX_LISTED] if item is not None]
-    return [bounded(str(value))]
-
-
-def _word(value: Any) -> str:
-    """*value* as JSON spells it where Python has a spelling of its own."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Reduce a filter to JSON: whatever is neither text nor number becomes its type's name."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in list(value.items())[:_MAX_LISTED]}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in list(value)[:_MAX_LISTED]]
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    return type(value).__name__

@@ -72,6 +72,7 @@ def test_a_whole_request(recorded: Recorded) -> None:
     assert request["attributes"] == {
         **common,
         at.STAGE: "request",
+        at.OPERATION: "invoke_workflow",
         at.STAGE_NAME: "answer",
         at.USER_ID: "u1",
         at.CONVERSATION_ID: "s1",
@@ -102,6 +103,7 @@ def test_a_whole_request(recorded: Recorded) -> None:
     assert reranked["attributes"] == {
         **common,
         at.STAGE: "rerank",
+        at.OPERATION: "rerank",
         at.STAGE_NAME: "rerank",
         at.REQUEST_MODEL: "bge",
         at.LIMIT: 4,
