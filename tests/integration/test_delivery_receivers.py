@@ -215,6 +215,26 @@ def test_queue_is_bounded_and_losses_are_told(receiver: Receiver, url: str) -> N
     assert sum(span["rag.loss.requests"] for span in receiver.named("ragotel.loss")) == 21
 
 
+@pytest.mark.parametrize(("queue_bytes", "encoding_s"), [(100_000, 0.0), (1 << 20, 0.02)])
+def test_what_has_piled_up_goes_together(
+    receiver: Receiver, url: str, queue_bytes: int, encoding_s: float
+) -> None:
+    """After a slow answer all that waits is one message: a request each would never catch up.
+
+    However full the queue is, and however long it takes to encode it.
+    """
+    receiver.reply = lambda number: Reply(delay_s=60 if number == 1 else 0)
+    delivery = open_delivery(url, queue_bytes=queue_bytes, batch_interval_s=0.0)
+    delivery.submit(FakeRequest(0))
+    assert wait_until(lambda: receiver.messages == 1)
+    for n in range(1, 41):
+        assert delivery.submit(FakeRequest(n, "x" * 2000, encoding_s=encoding_s))
+    receiver.released.set()
+    assert delivery.flush()
+    delivery.shutdown()
+    assert (receiver.messages, receiver.counts()) == (2, dict.fromkeys(range(41), 1))
+
+
 def test_request_beyond_the_whole_limit_is_named_so(url: str) -> None:
     """One request that could never fit has a cause of its own."""
     delivery = open_delivery(url, queue_bytes=1000)

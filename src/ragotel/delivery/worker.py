@@ -166,10 +166,12 @@ class Worker:
         self._ledger.announce()
 
     def _is_due(self) -> bool:
+        if len(self._queue):
+            # What piled up during a slow answer fills messages: one for each would never catch up.
+            return False
         if time.monotonic() >= self._batch_due or self._queue.is_nearly_full():
             return True
-        is_wanted = self._alarm.stop_by is not None or self._flush_up_to > self._queue.settled
-        return is_wanted and not len(self._queue)
+        return self._alarm.stop_by is not None or self._flush_up_to > self._queue.settled
 
     def _rest(self) -> None:
         """Wait for work: by polling while the service is busy, else until woken."""
