@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from ragotel.columns import Candidates, Column
+from ragotel.columns import READ_LIMIT, Candidates, Column
 from ragotel.containers import read_container
 from ragotel.fields import EXTRA_NAMES
 from ragotel.shapes import read_uniform
@@ -24,8 +24,6 @@ Reader: TypeAlias = Callable[[Any], Any]
 _NO_CANDIDATES = frozenset((list, tuple, str, int, float, bool, type(None), UUID))
 """Kinds that mean something only beside their neighbours."""
 _FIELDS = ("id", "score", "text")
-READ_LIMIT = 5_000
-"""Elements of one list that are read on the service's thread; of the rest only the number."""
 
 
 def read(value: object, readers: Mapping[str, Reader] | None = None) -> Candidates | None:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 Column: TypeAlias = "list[Any]"
 
+READ_LIMIT = 5_000
+"""Elements of one result that are read on the service's thread; of the rest only the number."""
 _SETTLED = frozenset((str, int, float, bool, type(None), bytes))
 
 

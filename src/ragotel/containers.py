@@ -6,47 +6,79 @@ Pipeline: result of a stage -> candidates -> [containers] -> encoding
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from itertools import chain, islice
+from math import prod
 from typing import Any
 
-from ragotel.columns import Candidates, Column
+from ragotel.columns import READ_LIMIT, Candidates, Column
 from ragotel.elements import read_items
 from ragotel.fields import COLUMN_NAMES, LIST_NAMES, TEXT_NAMES, is_number
 from ragotel.shapes import fill_from_metadata
 
+_COLUMNS = frozenset(name for names in COLUMN_NAMES.values() for name in names)
 _MAX_DEPTH = 4
+_LOOKS = 4 * READ_LIMIT
+"""Elements of all lists within one result that are looked at."""
+_CONTAINER = 10
+"""What a list, an array or an object that may hold one costs beside its elements."""
 
 
-def read_container(value: Any, depth: int = 0) -> Candidates | None:
+class _Looks:
+    """How many elements may still be looked at; shared by all lists within one result."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _LOOKS
+
+    def take(self, values: Iterable[Any]) -> Column:
+        """Take the first elements: some sequences make theirs when asked, by the million."""
+        items = list(islice(values, max(0, min(self.left, READ_LIMIT))))
+        self.left -= len(items)
+        return items
+
+
+def read_container(value: Any, depth: int = 0, looks: _Looks | None = None) -> Candidates | None:
     """Find the list inside of *value* and read it; None where there is none."""
+    looks = looks or _Looks()
+    looks.left -= _CONTAINER
     if value is None or isinstance(value, (str, bytes, bytearray, Iterator)) or depth > _MAX_DEPTH:
         return None
+    if looks.left <= 0:
+        return None
     if isinstance(value, Mapping):
-        return _read_mapping(value, depth)
+        return _read_mapping(value, depth, looks)
     if hasattr(value, "ndim") and hasattr(value, "tolist"):
         return _read_array(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _read_object(value, depth)
+        return _read_object(value, depth, looks)
     if isinstance(value, (Sequence, Set, ValuesView, deque)):
-        return _read_sequence(list(value), depth, is_tuple=isinstance(value, tuple))
-    return _read_object(value, depth)
+        items = looks.take(value)
+        found = _read_sequence(items, depth, looks, is_tuple=isinstance(value, tuple))
+        if found is not None:
+            found.unread += max(0, len(value) - len(items))
+        return found
+    return _read_object(value, depth, looks)
 
 
-def _read_sequence(items: Column, depth: int, *, is_tuple: bool) -> Candidates | None:
+def _read_sequence(
+    items: Column, depth: int, looks: _Looks, *, is_tuple: bool
+) -> Candidates | None:
     if not items:
         return Candidates([], [], [])
     if is_tuple and (found := _read_parallel(items)) is not None:
         return found
     if is_tuple and len(items) <= 4 and any(_is_list(item) for item in items):
         # A function that returns its list with something beside it: ``return hits, timings``.
-        return next((c for c in (read_container(i, depth + 1) for i in items) if c), None) or (
-            Candidates([], [], []) if any(_is_empty_list(item) for item in items) else None
-        )
+        return next(
+            (c for c in (read_container(i, depth + 1, looks) for i in items) if c), None
+        ) or (Candidates([], [], []) if any(_is_empty_list(item) for item in items) else None)
     if all(_is_list(item) and not _is_row(item) for item in items):
-        return _concatenated([read_container(item, depth + 1) for item in items])
+        return _concatenated([read_container(item, depth + 1, looks) for item in items])
     found = read_items(items)
     if found is None and len(items) == 1:
-        return read_container(items[0], depth + 1)
+        return read_container(items[0], depth + 1, looks)
     return found
 
 
@@ -91,38 +123,54 @@ def _read_parallel(parts: Column) -> Candidates | None:
 def _flat(value: Any) -> Column | None:
     """Unfold the list of a single query: ``[[1, 2]]`` is ``[1, 2]``."""
     if hasattr(value, "ndim") and hasattr(value, "tolist"):
-        value = value.tolist()
+        value = _few(value).tolist()
     if not isinstance(value, list):
         return None
-    return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+    return (value[0] if len(value) == 1 and isinstance(value[0], list) else value)[:READ_LIMIT]
 
 
 def _read_array(value: Any) -> Candidates | None:
     """Read a numpy array: ids, scores, objects, rows of (id, score), or named columns."""
-    names = getattr(value.dtype, "names", None) if hasattr(value, "dtype") else None
-    if names:
-        return _read_named_columns({name: value[name].tolist() for name in names})
-    if value.ndim == 0:
-        return None
     if hasattr(value, "columns") and hasattr(value, "to_dict"):
         return _read_frame(value)
-    rows = list(value.tolist())
-    return read_items(rows) if rows else Candidates([], [], [])
+    if value.ndim == 0:
+        return None
+    few = _few(value)
+    names = getattr(value.dtype, "names", None) if hasattr(value, "dtype") else None
+    if names:
+        found = _read_named_columns({name: few[name].tolist() for name in names})
+    else:
+        rows = list(few.tolist())
+        found = read_items(rows) if rows else Candidates([], [], [])
+    if found is not None and value.ndim == 1:
+        found.unread = len(value) - len(few)
+    return found
+
+
+def _few(array: Any) -> Any:
+    """Cut an array down before its elements become objects: a matrix has millions of them."""
+    if array.ndim == 0:
+        return array
+    if array.ndim > 1:
+        array = array[:, :READ_LIMIT]
+    return array[: max(1, READ_LIMIT // max(1, prod(array.shape[1:])))]
 
 
 def _read_frame(frame: Any) -> Candidates | None:
-    columns = {str(name): frame[name].tolist() for name in frame.columns}
+    few = frame[:READ_LIMIT]
+    columns = {str(name): few[name].tolist() for name in few.columns if str(name) in _COLUMNS}
     found = _read_named_columns(columns)
     if found is not None and not any(name in columns for name in COLUMN_NAMES["id"]):
-        index = frame.index
+        index = few.index
         if getattr(index, "name", None) in COLUMN_NAMES["id"]:
             found.ids = index.tolist()
     if found is not None:
+        found.unread = len(frame) - len(few)
         found.texts = [text if isinstance(text, str) else None for text in found.texts]
     return found
 
 
-def _read_mapping(value: Mapping[Any, Any], depth: int) -> Candidates | None:
+def _read_mapping(value: Mapping[Any, Any], depth: int, looks: _Looks) -> Candidates | None:
     if not value:
         return None
     if (found := _read_named_columns(value)) is not None:
@@ -130,15 +178,18 @@ def _read_mapping(value: Mapping[Any, Any], depth: int) -> Candidates | None:
     for name in LIST_NAMES:
         inner = value.get(name)
         if inner is not None and not isinstance(inner, str) and name in value:
-            below = read_container(inner, depth + 1)
+            below = read_container(inner, depth + 1, looks)
             if below is not None:
                 return below
     if all(isinstance(key, str) for key in value):
-        entries = list(value.items())
+        entries = looks.take(value.items())
         if all(is_number(entry) for _, entry in entries) and not _is_record(value):
-            return read_items(entries)
+            found = read_items(entries)
+            if found is not None:
+                found.unread = len(value) - len(entries)
+            return found
         if all(_is_list(entry) for _, entry in entries):
-            return _concatenated_legs(entries, depth)
+            return _concatenated_legs(entries, depth, looks)
         if all(isinstance(entry, Mapping) for _, entry in entries):
             return _read_keyed(entries)
     return read_items([value]) if _is_record(value) else None
@@ -159,8 +210,10 @@ def _read_keyed(entries: list[tuple[str, Mapping[str, Any]]]) -> Candidates | No
     return found
 
 
-def _concatenated_legs(entries: list[tuple[str, Any]], depth: int) -> Candidates | None:
-    legs = [(name, read_container(part, depth + 1)) for name, part in entries]
+def _concatenated_legs(
+    entries: list[tuple[str, Any]], depth: int, looks: _Looks
+) -> Candidates | None:
+    legs = [(name, read_container(part, depth + 1, looks)) for name, part in entries]
     for name, leg in legs:
         if leg is not None:
             leg.extras.setdefault("leg", [name] * len(leg))
@@ -175,13 +228,15 @@ def _concatenated(parts: list[Candidates | None]) -> Candidates | None:
         return known[0]
     found = Candidates([], [], [])
     for part in known:
-        for name in set(found.extras) | set(part.extras):
-            before = found.extras.get(name) or [None] * len(found)
-            found.extras[name] = before + (part.extras.get(name) or [None] * len(part))
-        found.ids = found.ids + part.ids
-        found.scores = found.scores + part.scores
-        found.texts = found.texts + part.texts
-        found.items = found.items + part.items
+        for name in part.extras.keys() - found.extras.keys():
+            found.extras[name] = [None] * len(found)
+        for name, column in found.extras.items():
+            column += part.extras.get(name) or [None] * len(part)
+        found.ids += part.ids
+        found.scores += part.scores
+        found.texts += part.texts
+        found.items += part.items
+        found.unread += part.unread
     return found
 
 
@@ -205,9 +260,10 @@ def _read_named_columns(columns: Mapping[Any, Any]) -> Candidates | None:
 
 def _unfolded(column: Any) -> Column:
     """Join the lists of several queries, as Chroma returns them."""
-    rows = column.tolist() if hasattr(column, "tolist") else list(column)
+    rows = _few(column).tolist() if hasattr(column, "tolist") else column
+    rows = list(islice(rows, READ_LIMIT))
     if rows and all(isinstance(row, list) for row in rows):
-        return [value for row in rows for value in row]
+        return list(islice(chain.from_iterable(rows), READ_LIMIT))
     return rows
 
 
@@ -228,7 +284,7 @@ def _from_columns(parts: dict[str, Column], length: int) -> Candidates:
     return found
 
 
-def _read_object(value: Any, depth: int) -> Candidates | None:
+def _read_object(value: Any, depth: int, looks: _Looks) -> Candidates | None:
     """Look into a client's result object, attribute by known attribute."""
     if hasattr(value, "columns") and hasattr(value, "to_dict") and hasattr(value, "index"):
         return _read_frame(value)
@@ -242,7 +298,7 @@ def _read_object(value: Any, depth: int) -> Candidates | None:
         except Exception:  # noqa: S112 - the next name may do
             continue
         if isinstance(inner, (list, tuple, Mapping)) and not callable(inner):
-            found = read_container(inner, depth + 1)
+            found = read_container(inner, depth + 1, looks)
             if found is not None:
                 return found
     return None

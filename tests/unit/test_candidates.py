@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import namedtuple
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import SimpleNamespace
@@ -308,3 +309,55 @@ def test_of_a_huge_list_the_first_elements_are_read_and_the_number_of_all_is_kep
     assert span[at.COUNT] == 20_000
     listed = span[at.DOCUMENTS]
     assert [listed[0]["id"], listed[-1]["id"], len(listed)] == ["doc#0", "doc#999", 1_000]
+
+
+BIG = 1_000_000
+"""Elements; a reader that looked at them all would make the service wait for seconds."""
+
+
+class Made(Sequence[Any]):
+    """Makes its elements when they are asked for, as rows of a cursor are; counts them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.made = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, at: Any) -> Any:
+        self.made += 1
+        return {"id": f"c{at}", "score": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("value", "first", "read_count", "unread"),
+    [
+        (Made(BIG), "c0", 5_000, BIG - 5_000),
+        ({"hits": Made(BIG)}, "c0", 5_000, BIG - 5_000),
+        (tuple([("a", 0.5)] * BIG), "a", 5_000, BIG - 5_000),
+        (range(10**12), 0, 5_000, 10**12 - 5_000),
+        (np.arange(BIG), 0, 5_000, BIG - 5_000),
+        (pd.DataFrame({"id": range(BIG), "score": 0.5}), 0, 5_000, BIG - 5_000),
+        ({f"c{n}": 0.5 for n in range(BIG)}, "c0", 5_000, BIG - 5_000),
+        ((np.zeros((1, BIG)), np.arange(BIG).reshape(1, BIG)), 0, 5_000, 0),
+        ({"ids": [["a"] * BIG], "distances": [[0.5] * BIG]}, "a", 5_000, 0),
+    ],
+)
+def test_of_a_long_result_of_any_kind_the_first_elements_are_read(
+    value: Any, first: Any, read_count: int, unread: int
+) -> None:
+    """The rest is counted where its number costs nothing, and no element of it is made."""
+    found = read(value)
+    assert found is not None
+    assert (found.ids[0], len(found), found.unread) == (first, read_count, unread)
+    if isinstance(value, Made):
+        assert value.made == 5_000
+
+
+def test_a_list_of_very_many_lists_is_read_up_to_a_limit() -> None:
+    """Each of them costs something, whatever it holds; together they cost no more than a limit."""
+    found = read([[{"id": f"c{n}"}] for n in range(5_000)])
+    assert found is not None
+    assert 1_000 < len(found) < 5_000
+    assert found.ids[:2] == ["c0", "c1"]
