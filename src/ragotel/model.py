@@ -11,6 +11,9 @@ from typing import Protocol, TypeAlias
 
 AttributeValue: TypeAlias = str | bool | int | float
 
+CANARY_SERVICE = "ragotel-doctor"
+"""The service that `ragotel doctor` asks a question of; no reading counts it among the user's."""
+
 KIND_INTERNAL = 1
 KIND_CLIENT = 3
 

@@ -228,6 +228,16 @@ def test_check_exits_0_with_one_line(ragotel: Callable[..., Ran]) -> None:
     )
 
 
+def test_check_says_that_nothing_was_there_to_judge(ragotel: Callable[..., Ran]) -> None:
+    """Days without data are no broken limit: stderr says so, and --require-data makes it one."""
+    days = ("--since", "2020-01-01", "--until", "2020-01-02", "--alert", "ingest")
+    said = "Nothing was there to judge (0 ingest runs), 2020-01-01 to 2020-01-02.\n"
+    assert ragotel("check", *days) == Ran(0, "", said)
+    assert ragotel("check", *days, "--require-data") == Ran(1, "", said)
+    told = ragotel("check", *days, "--require-data", "--json")
+    assert (told.code, told.json["is_fine"], told.json["is_judged"]) == (1, True, False)
+
+
 def test_check_takes_a_limit_that_was_set_for_a_service(ragotel: Callable[..., Ran]) -> None:
     """A limit for one service breaks there alone, and --built-in takes it back."""
     name = ("retrieval_miss", "--service", "small-bot")
@@ -250,6 +260,11 @@ def test_check_takes_a_limit_that_was_set_for_a_service(ragotel: Callable[..., R
         (("check", "--alert", "nothing"), "'nothing' is not one of"),
         (("check", "--since", "someday"), "'someday' is no time"),
         (("check", "--since", "2026-11-03", "--until", "2026-11-01"), "is after --until"),
+        (
+            ("check", "--service", "suport-bot"),
+            "There is no service 'suport-bot'; there are 'small-bot', 'support-bot'.",
+        ),
+        (("check", "--set", "gold"), "There is no label set 'gold'; there are 'golden'"),
         (("limits", "set", "corpus_gap", "--max-share", "10%"), "is an alert always"),
         (("limits", "set", "corpus_gab", "--max-share", "1%"), "did you mean 'corpus_gap'?"),
         (("limits", "set", "passed", "--max-share", "1%"), "has no max_share"),

@@ -416,6 +416,26 @@ def test_a_claim_is_resolved_to_its_chunk(
     assert ragotel("labels", "resolve", "--claim", "1 calendar days").code == 1
 
 
+def test_a_decision_is_about_a_request_that_the_label_judges(
+    ragotel: Callable[..., Ran], store: Store
+) -> None:
+    """Another request is refused, with those that the label does judge."""
+    fill(store)
+    add = ("labels", "add", "--question", "What does the warranty cover?", "--span", "two years")
+    assert ragotel(*add, "--id", "cover").code == 0
+    decide = ("labels", "decide", "cover")
+    assert ragotel(*decide, REQUESTS[0], "--defect", "none") == Ran(
+        2,
+        "",
+        f"ragotel: The label 'cover' does not judge the request '{REQUESTS[0]}'; it judges "
+        f"'{REQUESTS[1]}'. `ragotel labels attach REQUEST LABEL` adds one.\n",
+    )
+    assert store.scalar("select count() from rag_label_decisions") == 0
+    assert ragotel(*decide, REQUESTS[1], "--defect", "none") == Ran(
+        0, f"Label cover: none, on request {REQUESTS[1]}.\n", ""
+    )
+
+
 def test_resolving_writes_the_label(ragotel: Callable[..., Ran], store: Store) -> None:
     """Without a manifest, the texts that requests brought are searched; --write keeps the rest."""
     fill(store)

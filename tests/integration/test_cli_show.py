@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from cli_store import REQUESTS, TRACES, Ran, fill, run_in
+from cli_store import (
+    ASKED_AT,
+    REQUESTS,
+    TRACES,
+    Ran,
+    fill,
+    insert_spans,
+    request_spans,
+    run_in,
+)
 from ragotel.store import Store
 
 _HEAD = """\
@@ -115,6 +125,35 @@ def test_what_cannot_be_shown(ragotel: Callable[..., Ran]) -> None:
         "`ragotel labels attach req-5bf92f returns` makes it.\n",
     )
     assert ragotel("show", "req-").code == 1
+
+
+def test_hostile_ids_stay_on_their_lines(store: Store, capsys: Any) -> None:
+    """Line breaks and escape sequences in ids, names and tags change no line and no terminal."""
+    ragotel = run_in(store, capsys)
+    bad = "x\n\x1b[31my\x9b2J"
+    spans = []
+    for span in request_spans(0, f"u{bad}", f"How{bad} long?", "21 days", ASKED_AT):
+        told = {**span[7], "rag.request.id": bad, "rag.tags": json.dumps({f"a=b.c d{bad}": bad})}
+        if told["rag.stage"] == "retrieve":
+            told = {**told, "rag.stage.name": bad, "rag.index.version": bad}
+        if told["rag.stage"] == "assemble":
+            told = {**told, "gen_ai.prompt.name": bad, "gen_ai.prompt.version": bad}
+        spans.append((*span[:5], f"bot{bad}", span[6], told, *span[8:]))
+    insert_spans(store, *spans)
+    add = ("labels", "add", "--question", f"How{bad} long?", "--span", "21 calendar days")
+    assert ragotel(*add, "--id", bad, "--set", bad, "--chunk", bad).code == 0
+    shown, seen = "x \\x1b[31my\\x9b2J", []
+    for arguments in (
+        ("show", bad, "--dump"),
+        ("labels", "decide", bad, bad, "--defect", "none"),
+        ("recall", "--by-tag", f"a=b.c d{bad}"),
+        ("recall", "--by-tag", "nothing"),
+        ("triage",),
+    ):
+        ran = ragotel(*arguments)
+        assert not set(ran.out + ran.err) & {"\x1b", "\x9b"}, arguments
+        seen.append((ran.code, shown in ran.out + ran.err))
+    assert seen == [(0, True), (0, True), (0, True), (1, True), (0, True)]
 
 
 def test_triage_buckets_and_recall(ragotel: Callable[..., Ran]) -> None:

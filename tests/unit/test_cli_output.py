@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from ragotel.cli.output import Column, cell, iso, jsonable, one_line, table_lines
+from ragotel.cli.output import (
+    Column,
+    cell,
+    iso,
+    jsonable,
+    one_line,
+    paint,
+    print_json,
+    print_rows,
+    say,
+    table_lines,
+)
 from ragotel.cli.whiteboard import score_decimals
 
 _COLUMNS = (Column("id"), Column("n", is_number=True), Column("text", is_text=True))
@@ -45,6 +57,27 @@ def test_a_wide_character_takes_two_columns() -> None:
 def test_text_cannot_command_the_terminal() -> None:
     """Control characters of a recorded text become visible; line breaks become blanks."""
     assert one_line("a\x1b[31mb\r\nc\td\x07\u2028e") == "a\\x1b[31mb c d\\x07 e"
+
+
+def test_whatever_is_said_stays_on_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Escape sequences and line breaks of a value are harmless in a line, a table and JSON."""
+    hostile = "a\x1b[31m\n\x9b2J\u202eb\x1b]0;pwn\x07"
+    shown = "a\\x1b[31m \\x9b2J\\u202eb\\x1b]0;pwn\\x07"
+    say(f"id {hostile}.")
+    assert capsys.readouterr().out == f"id {shown}.\n"
+    print_rows([{"id": hostile, "n": 1}], [Column("id", hostile), Column("n", is_number=True)])
+    assert capsys.readouterr().out == f"{shown}  n\n{shown}  1\n"
+    print_json({"id": hostile})
+    told = capsys.readouterr().out
+    assert json.loads(told) == {"id": hostile}
+    assert not set(told) & {"\x1b", "\x9b", "\x07", "\u202e"}
+    # On a terminal only the colours of `paint` pass; nothing that hides, moves or clears.
+    monkeypatch.setattr("ragotel.cli.output.has_colour", lambda: True)
+    say(paint("red", fg="red", bold=True) + "\x1b[8m\x1b[2J")
+    # Click takes those out again, as this is no terminal.
+    assert capsys.readouterr().out == "red\\x1b[8m\\x1b[2J\n"
 
 
 def test_cells() -> None:

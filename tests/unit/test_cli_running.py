@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +25,36 @@ def test_help_loads_no_engine_and_no_extra() -> None:
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[] 0"
     assert all(f"  {name} " in ran.stdout for name in TABLE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("doctor --wait nan", "'--wait': 'nan' is no number from 0 to 86,400."),
+        ("doctor --wait inf", "'--wait': 'inf' is no number from 0 to 86,400."),
+        ("doctor --wait -1", "'--wait': '-1' is no number from 0 to 86,400."),
+        ("doctor --days 0", "'--days': '0' is no whole number from 1 to 36,500."),
+        ("costs --usd-per-million-input-tokens inf", "'inf' is no number from 0 to 1,000,000,000."),
+        ("costs --usd-per-million-input-tokens 3 --k -1", "'-1' is no whole number from 0 to "),
+        ("limits set degraded --max-share nan", "'nan' is no share: write 5% or 0.05."),
+        ("limits set degraded --min-sample 1e3", "'1e3' is no whole number from 1 to "),
+        ("losses --cutoff 11", "'--cutoff': '11' is no cut-off; there are 1, 2, 3, "),
+        ("losses --cutoff x", "'--cutoff': 'x' is no cut-off; there are 1, 2, 3, "),
+        ("recall --k 0", "'--k': '0' is no k; there are 1, 2, 3, "),
+        ("retention set traces -3", "'-3' is no number of days to keep it: write 1 to 36500, or "),
+        ("retention set traces 1.5", "'1.5' is no number of days to keep it: write 1 to 36500, "),
+        (f"find --limit {'9' * 5000}", "is no whole number from 1 to 10,000."),
+        ("find --since=", "'' is no time: write 2026-11-19"),
+        ("buckets --until=", "'' is no time: write 2026-11-19"),
+        ("serve --http-port 70000", "'70000' is no whole number from 0 to 65,535."),
+    ],
+)
+def test_a_number_out_of_reach_is_wrong_use(capsys: Any, arguments: str, says: str) -> None:
+    """One line says what was given and what may be, before any store is opened."""
+    code = run(arguments.split())
+    told = capsys.readouterr()
+    assert (code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert says in told.err
 
 
 @pytest.mark.parametrize("name", sorted(set(TABLE) - {"demo", "serve", "load"}))
@@ -117,6 +148,28 @@ def test_a_store_that_is_not_there_is_no_answer(capsys: Any) -> None:
         "",
         "ragotel: There is no store at /nowhere/store; "
         "`ragotel init --store chdb:///nowhere/store` makes one.\n",
+    )
+
+
+def test_what_is_no_store_is_left_as_it_is(capsys: Any, tmp_path: Path) -> None:
+    """A file, and a folder of something else, are told apart from a store; nothing is written."""
+    (tmp_path / "notes.txt").write_text("mine")
+    assert _run(capsys, "find", "--store", f"chdb://{tmp_path}/notes.txt") == (
+        1,
+        "",
+        f"ragotel: {tmp_path}/notes.txt is a file, and a store is a folder: name another place.\n",
+    )
+    code, _, err = _run(capsys, "find", "--store", f"chdb://{tmp_path}")
+    assert (code, err.startswith(f"ragotel: There is no store at {tmp_path}; ")) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_server_that_does_not_answer_is_one_short_line(capsys: Any, free_port: int) -> None:
+    """The line says where nobody answered, and why."""
+    assert _run(capsys, "find", "--store", f"http://127.0.0.1:{free_port}/x") == (
+        1,
+        "",
+        f"ragotel: No ClickHouse answers at 127.0.0.1:{free_port}: Connection refused\n",
     )
 
 

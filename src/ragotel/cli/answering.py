@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import ready_store
-from ragotel.cli.output import print_json
+from ragotel.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from ragotel.store import Store
@@ -44,12 +44,11 @@ def answer(
         rows = question.ask(store)
         if complete is not None:
             rows = complete(store, rows)
-        if not rows and not isinstance(nothing, str):
-            nothing = nothing(store)
+        told = "" if rows else nothing if isinstance(nothing, str) else nothing(store)
     if as_json:
         print_json(rows)
     elif rows:
         show(rows)
     else:
-        click.echo(nothing, err=True)
+        say(told, err=True)
     return 0 if rows else 1

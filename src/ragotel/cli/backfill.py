@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import print_json
+from ragotel.cli.output import print_json, say
 from ragotel.cli.progress import counting
 
 
@@ -38,14 +38,14 @@ def backfill(
     from ragotel.store.backfill import backfill as run
     from ragotel.triage.times import parse_moment
 
-    day = parse_moment(since).start.date() if since else None
+    day = None if since is None else parse_moment(since).start.date()
     with ready_store(dsn) as store, counting("spans") as progress:
         report = run(store, since=day, conventions=conventions, progress=progress)
     if as_json:
         print_json(report.as_dict())
         return
     days = len(report.days)
-    click.echo(
+    say(
         f"{report.span_count:,} spans of {report.trace_count:,} traces read "
         f"({days} day{'s' * (days != 1)}), {report.rewritten_count:,} traces written anew."
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import clock, iso, one_line, paint, print_json, prose
+from ragotel.cli.output import clock, iso, one_line, paint, print_json, prose, say, say_block
 
 if TYPE_CHECKING:
     from ragotel.triage.check import Checked
@@ -36,6 +36,7 @@ _IN_UNITS = ("chunks_deleted", "reranker_fallback")
     type=click.Choice(_NAMES),
     help="Only this alert; may be given again.",
 )
+@click.option("--require-data", is_flag=True, help="Exit 1 also where nothing was there to judge.")
 @common_options
 def check(
     since: str,
@@ -43,12 +44,14 @@ def check(
     service: str | None,
     label_set: str | None,
     names: tuple[str, ...],
+    require_data: bool,
     dsn: str | None,
     as_json: bool,
 ) -> int:
     """See whether everything is within its limits: exit 0 and one line, or exit 1 and the reasons.
 
-    Days are judged whole (UTC). `ragotel limits list` has the limits.
+    Days are judged whole (UTC). `ragotel limits list` has the limits. Where nothing was there to
+    judge, stderr says so; no limit is broken by that, but with --require-data the exit code is 1.
     """
     from ragotel.triage.check import ALERTS, Window, show_command
     from ragotel.triage.check import check as judge
@@ -64,29 +67,27 @@ def check(
         print_json(
             {
                 "is_fine": checked.is_fine,
+                "is_judged": checked.is_judged,
                 "since": iso(window.start),
                 "until": iso(window.end),
                 "judged": checked.judged,
                 "alerts": alerts,
             }
         )
-    elif checked.is_fine:
-        click.echo(_fine(checked))
-    else:
+    elif not checked.is_fine:
         for alert in checked.alerts:
             _print(alert, show_command(alert))
         count = len(checked.alerts)
-        click.echo(
-            f"{count} {'limit is' if count == 1 else 'limits are'} broken; {_days(checked)}."
-        )
-    return 0 if checked.is_fine else 1
+        say(f"{count} {'limit is' if count == 1 else 'limits are'} broken; {_days(checked)}.")
+    elif checked.is_judged:
+        say(f"All within limits: {_judged(checked)}, {_days(checked)}.")
+    else:
+        say(f"Nothing was there to judge ({_judged(checked)}), {_days(checked)}.", err=True)
+    return 0 if checked.is_fine and (checked.is_judged or not require_data) else 1
 
 
-def _fine(checked: Checked) -> str:
-    judged = ", ".join(f"{count} {what}" for what, count in checked.judged.items())
-    if not any(checked.judged.values()):
-        return f"Nothing was there to judge ({judged}), {_days(checked)}."
-    return f"All within limits: {judged}, {_days(checked)}."
+def _judged(checked: Checked) -> str:
+    return ", ".join(f"{count} {what}" for what, count in checked.judged.items())
 
 
 def _days(checked: Checked) -> str:
@@ -101,14 +102,14 @@ def _print(alert: dict[str, Any], command: str) -> None:
     at = clock(alert["window_at"])
     window = at[:10] if at.endswith("00:00:00") else at
     title = paint(f"{alert['name']}: {one_line(alert['subject'])}", fg="red", bold=True)
-    click.echo(f"{title}  {window}  {head}".rstrip())
-    click.echo(f"  {prose(one_line(alert['message']), 2)}")
-    click.echo(
+    say(f"{title}  {window}  {head}".rstrip())
+    say_block(f"  {prose(one_line(alert['message']), 2)}")
+    say(
         f"  observed {_amount(alert, 'observed')}, allowed {_amount(alert, 'allowed')}, "
         f"of {alert['sample_count']}"
     )
     if command:
-        click.echo(f"  {one_line(command)}")
+        say(f"  {one_line(command)}")
 
 
 def _amount(alert: dict[str, Any], name: str) -> str:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, clock, paint, print_json, print_rows, prose
+from ragotel.cli.output import (
+    Column,
+    clock,
+    flat,
+    paint,
+    print_json,
+    print_rows,
+    prose,
+    say,
+    say_block,
+)
 
 if TYPE_CHECKING:
     from ragotel.triage.arms import Arm
@@ -92,12 +102,12 @@ def _arm_document(arm: Arm) -> dict[str, Any]:
 
 def _print(found: Comparison) -> None:
     rule = found.registered
-    click.echo(
+    say(
         f"rule       {rule.rule_name} ({rule.rule_hash[:12]}), "
         f"registered {clock(rule.registered_at)} UTC"
     )
     for title, arm in (("base", found.base), ("candidate", found.candidate)):
-        click.echo(
+        say(
             f"{title:9}  {arm.kind} {arm.name}: {arm.requests} requests, "
             f"began {clock(arm.began_at)} UTC"
         )
@@ -105,18 +115,19 @@ def _print(found: Comparison) -> None:
         _print_population(found, one)
     if found.pooled is not None:
         pooled = found.pooled
-        click.echo(
-            f"\npooled     {' + '.join(pooled.entries)}: {pooled.gained} gained, "
+        say("")
+        say(
+            f"pooled     {' + '.join(pooled.entries)}: {pooled.gained} gained, "
             f"{pooled.lost} lost, p = {pooled.p_value:.2g}"
         )
     _print_verdict(found)
 
 
 def _print_population(found: Comparison, one: Figures) -> None:
-    click.echo()
+    say("")
     half = "" if found.rule.split == "all" else f", {found.rule.split} half"
     title = f"{one.name}: {one.questions} questions asked in both arms{half}"
-    click.echo(paint(title, bold=True))
+    say(paint(title, bold=True))
     rows = [_figure(row) for key, row in one.rows.items() if not key.endswith("_ms")]
     rows += [_latency(one.latency, "p50_ms"), _latency(one.latency, "p95_ms")]
     columns = [
@@ -169,19 +180,20 @@ def _latency(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _print_verdict(found: Comparison) -> None:
-    click.echo()
+    say("")
     for criterion in found.criteria:
         mark, colour = ("ok", "green") if criterion.is_met else ("NO", "red")
-        click.echo(f"{paint(mark, fg=colour)}  {criterion.text}  ({criterion.found})")
+        say(f"{paint(mark, fg=colour)}  {criterion.text}  ({criterion.found})")
     for warning in found.warnings:
-        click.echo(f"{paint('--', fg='yellow')}  {prose(warning, 4)}")
+        say_block(f"{paint('--', fg='yellow')}  {prose(flat(warning), 4)}")
     _, colour = _VERDICTS[found.verdict]
     verdict = paint(f"{found.verdict} {found.candidate.name}", fg=colour, bold=True)
     count = len(found.criteria)
+    say("")
     if found.failed:
-        click.echo(f"\n{verdict}: {len(found.failed)} of {count} criteria failed")
+        say(f"{verdict}: {len(found.failed)} of {count} criteria failed")
     else:
-        click.echo(f"\n{verdict}: all {count} criteria hold")
+        say(f"{verdict}: all {count} criteria hold")
 
 
 def register(group: click.Group) -> None:

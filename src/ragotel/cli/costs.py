@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import Amount, common_options, sql_option
-from ragotel.cli.output import Column, print_rows
+from ragotel.cli.options import Amount, Whole, common_options, sql_option
+from ragotel.cli.output import Column, print_rows, say, say_block
 from ragotel.cli.verdicts import slice_of
 
 _NOW = (
@@ -44,15 +44,17 @@ _SOURCES = {
 @click.option(
     "--usd-per-million-input-tokens",
     "usd",
-    type=Amount(),
+    type=Amount(1_000_000_000),
     required=True,
     metavar="USD",
     help="The model's price.",
 )
-@click.option("--k", type=click.IntRange(0), metavar="K", help="And with K passages in the prompt.")
+@click.option(
+    "--k", type=Whole(0, 1_000_000), metavar="K", help="And with K passages in the prompt."
+)
 @click.option(
     "--queries-per-day",
-    type=Amount(),
+    type=Amount(1_000_000_000_000),
     metavar="N",
     help="Instead of the recorded requests per day.",
 )
@@ -111,16 +113,16 @@ def _print(rows: list[dict[str, Any]], k: int | None) -> None:
     columns = [column for column in _NOW if column.key != "run_id" or has_run]
     print_rows(shown, columns)
     if k is not None:
-        click.echo(f"\nwith {k} passages")
+        say_block(f"\nwith {k} passages")
         print_rows(shown, [*columns[: 3 if has_run else 2], *_AT_K])
         if any(row["input_tokens_at_k"] is None for row in rows):
-            click.echo(
+            say(
                 "Blank: the tokens of a passage are not known there; record `tokens` with what "
                 "is sent, or requests with another k.",
                 err=True,
             )
     for source in sorted({row["tokens_per_passage_source"] for row in rows} - {""}):
-        click.echo(f"{source}: {_SOURCES[source]}", err=True)
+        say(f"{source}: {_SOURCES[source]}", err=True)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import debug_option
-from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.cli.output import Column, paint, print_json, print_rows, say_block
 from ragotel.errors import InputError, RagotelError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def demo(keep: Path | None, as_json: bool) -> int:
     elif keep:
         _say_how_to_go_on(folder)
     else:
-        click.echo("\nThe store is gone now; `ragotel demo --keep DIR` keeps it to play with.")
+        say_block("\nThe store is gone now; `ragotel demo --keep DIR` keeps it to play with.")
     return 0 if figures["is_complete"] else 1
 
 
@@ -209,7 +209,7 @@ class Story:
         line = shlex.join(("ragotel", *arguments))
         is_shown = not quiet and not self._as_json
         if is_shown:
-            click.echo(paint(f"\n$ {line}", bold=True))
+            say_block(paint(f"\n$ {line}", bold=True))
             sys.stdout.flush()
         output = io.StringIO()
         with contextlib.nullcontext() if is_shown else contextlib.redirect_stdout(output):
@@ -225,23 +225,23 @@ class Story:
         self._phases[name] = round(time.monotonic() - began, 2)
 
     def _progress(self, line: str) -> None:
-        click.echo(line, err=True)
+        say_block(line, err=True)
 
     def _say(self, line: str) -> None:
         if not self._as_json:
-            click.echo(line)
+            say_block(line)
 
 
 def _print_distribution(counted: Distribution, played: Played) -> None:
     from ragotel.demo.history import STEPS
     from ragotel.demo.traffic import day_of
 
-    click.echo(
+    say_block(
         f"{played.requests:,} requests in fourteen days, {len(played.labels)} labelled questions, "
         f"{len(played.runs)} index versions of {played.runs[0].chunks_written:,} passages at first"
     )
     notes = {step.day: ("! " if step.is_fault else "  ") + step.note for step in STEPS}
-    click.echo(paint("\nVerdicts of the labelled requests, by day", bold=True))
+    say_block(paint("\nVerdicts of the labelled requests, by day", bold=True))
     rows = []
     for number, version in played.versions_by_day.items():
         day = day_of(played.start, number).isoformat()
@@ -249,7 +249,7 @@ def _print_distribution(counted: Distribution, played: Played) -> None:
         rows.append({**what, **_counted(counted.by_day.get(day, {}))})
     first = (Column("day"), Column("index_version", "index"))
     print_rows(rows, (*first, *_bucket_columns(), Column("note", "that morning", is_text=True)))
-    click.echo(paint("\nVerdicts of the labelled requests, by index version", bold=True))
+    say_block(paint("\nVerdicts of the labelled requests, by index version", bold=True))
     versions = [
         {"index_version": version, **_counted(counts)}
         for version, counts in sorted(counted.by_version.items())
@@ -271,19 +271,19 @@ def _bucket_columns() -> tuple[Column, ...]:
 
 
 def _print_examples(examples: list[dict[str, Any]]) -> None:
-    click.echo(paint("\nOne verdict of each kind", bold=True))
+    say_block(paint("\nOne verdict of each kind", bold=True))
     for row in examples:
-        click.echo(f"\n{paint(row['bucket'], bold=True)}  request {row['request_id']}")
-        click.echo(f"  asked     {row['question']}")
-        click.echo(f"  answered  {row['answer']}")
-        click.echo(f"  why       {row['why']}")
+        say_block(f"\n{paint(row['bucket'], bold=True)}  request {row['request_id']}")
+        say_block(f"  asked     {row['question']}")
+        say_block(f"  answered  {row['answer']}")
+        say_block(f"  why       {row['why']}")
 
 
 def _say_how_to_go_on(folder: Path) -> None:
     store = shlex.quote(f"chdb://{folder / 'store'}")
-    click.echo(f"\nGo on from here:\n  export RAGOTEL_STORE={store}")
+    say_block(f"\nGo on from here:\n  export RAGOTEL_STORE={store}")
     for line in ("ragotel triage", "ragotel buckets", "ragotel recall", "ragotel find --user ana"):
-        click.echo(f"  {line}")
+        say_block(f"  {line}")
 
 
 @contextlib.contextmanager

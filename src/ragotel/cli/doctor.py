@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import one_line, paint, print_json
+from ragotel.cli.options import Amount, Whole, common_options, ready_store
+from ragotel.cli.output import one_line, paint, print_json, say
 from ragotel.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -21,8 +21,22 @@ _MARKS = {True: ("ok", "green"), False: ("NO", "red"), None: ("--", "yellow")}
 
 
 @click.command("doctor", short_help="Send a canary through the real path and say what is captured.")
-@click.option("--wait", "wait_s", default=10.0, show_default=True, help="Seconds until it arrives.")
-@click.option("--days", default=7, show_default=True, help="Look at services over so many days.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=Amount(86_400),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it may take to arrive.",
+)
+@click.option(
+    "--days",
+    type=Whole(1, 36_500),
+    default=7,
+    show_default=True,
+    help="Look at services over so many days.",
+)
 @click.option(
     "--parity",
     metavar="MODULE:FUNCTION",
@@ -32,7 +46,7 @@ _MARKS = {True: ("ok", "green"), False: ("NO", "red"), None: ("--", "yellow")}
 @click.option("--set", "label_set", metavar="NAME", help="The questions of these labels instead.")
 @click.option(
     "--attempts",
-    type=click.IntRange(1, 10),
+    type=Whole(1, 10),
     default=2,
     show_default=True,
     help="Ask a question that differs so many times before it counts.",
@@ -70,9 +84,9 @@ def doctor(
     else:
         for check in diagnosis.checks:
             mark, colour = _MARKS[check.is_fine]
-            click.echo(f"{paint(mark, fg=colour)}  {check.name}: {one_line(check.found)}")
+            say(f"{paint(mark, fg=colour)}  {check.name}: {one_line(check.found)}")
             if check.mend:
-                click.echo(f"      {paint(check.mend, bold=True)}")
+                say(f"      {paint(check.mend, bold=True)}")
     return 0 if diagnosis.is_fine else 1
 
 
@@ -97,9 +111,9 @@ def _print_parity(found: Parity, *, as_json: bool) -> int:
     if as_json:
         print_json({"is_equal": found.is_equal, **dataclasses.asdict(found)})
         return 0 if found.is_equal else 1
-    click.echo(f"{found.equal} of {found.asked} equal")
+    say(f"{found.equal} of {found.asked} equal")
     if found.second_attempts:
-        click.echo(f"{found.second_attempts} of them not at the first attempt")
+        say(f"{found.second_attempts} of them not at the first attempt")
     for mark, colour, entries in (
         ("NO", "red", found.different),
         ("--", "yellow", found.unstable),
@@ -107,19 +121,19 @@ def _print_parity(found: Parity, *, as_json: bool) -> int:
         for entry in entries:
             _print_difference(mark, colour, entry)
     if found.unstable:
-        click.echo(
+        say(
             f"{len(found.unstable)} differ from call to call without tracing as well (--): "
             "fix seeds and caches, then prove again"
         )
     if not found.stages:
-        click.echo("nothing was recorded: neither the function nor what it calls is decorated")
+        say("nothing was recorded: neither the function nor what it calls is decorated")
     return 0 if found.is_equal else 1
 
 
 def _print_difference(mark: str, colour: str, entry: Difference) -> None:
-    click.echo(f"{paint(mark, fg=colour)}  {one_line(entry.question)}")
+    say(f"{paint(mark, fg=colour)}  {one_line(entry.question)}")
     for place in entry.places:
-        click.echo(f"      {one_line(place)}")
+        say(f"      {one_line(place)}")
 
 
 def register(group: click.Group) -> None:

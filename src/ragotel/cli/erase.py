@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.output import Column, print_json, print_rows, say
 
 _TABLES = (
     Column("table_name", "table"),
@@ -68,8 +68,8 @@ def erase(
         )
     else:
         print_rows(tables, _TABLES[:2] if is_dry else _TABLES)
-        click.echo("")
-        click.echo(_summary(done.requests, done.traces, done.left, is_dry))
+        say("")
+        say(_summary(done.requests, done.traces, done.left, is_dry))
     return 1 if done.left and not is_dry else 0
 
 

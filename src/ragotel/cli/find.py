@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.options import Whole, common_options, ready_store, sql_option
+from ragotel.cli.output import Column, print_json, print_rows, say
 from ragotel.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _ANSWER_CHARS = 200
 @click.option("--text", default="", metavar="WORDS", help="Words of question or answer, any order.")
 @click.option("--since", metavar="TIME", help="From this time or day on.")
 @click.option("--until", metavar="TIME", help="Before this time, or up to the end of this day.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N")
+@click.option("--limit", type=Whole(1, 10_000), default=20, show_default=True, metavar="N")
 @sql_option
 @common_options
 def find(
@@ -80,9 +80,9 @@ def find(
         tenant=tenant,
         service=service,
         request=request,
-        since=parse_moment(since) if since else None,
-        until=parse_moment(until) if until else None,
-        around=parse_moment(around) if around else None,
+        since=None if since is None else parse_moment(since),
+        until=None if until is None else parse_moment(until),
+        around=None if around is None else parse_moment(around),
         limit=limit,
     )
     search = _checked(search, within)
@@ -102,6 +102,8 @@ def _checked(search: Search, within: str | None) -> Search:
     """*search* with --within as its bounds in time."""
     from ragotel.triage.times import Moment, parse_span, widened
 
+    if search.request is not None and not search.request.strip():
+        raise InputError("--request is empty: give the beginning of a request or trace id.")
     if search.text.strip() and not search.words:
         raise InputError(f"--text {search.text!r} holds no word: letters or digits are wanted.")
     if within is None:
@@ -115,14 +117,12 @@ def _checked(search: Search, within: str | None) -> Search:
 
 def _print(found: Found) -> None:
     if not found.rows:
-        click.echo("No request is like that.", err=True)
+        say("No request is like that.", err=True)
         return
     if found.reading == "part":
-        click.echo(
-            "No request has all of these as whole words; these have them as parts.", err=True
-        )
+        say("No request has all of these as whole words; these have them as parts.", err=True)
     elif found.reading == "any":
-        click.echo(
+        say(
             f"No request has all of the words ({', '.join(found.words)}); "
             "those with most of them come first.",
             err=True,

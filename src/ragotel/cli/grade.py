@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import print_json
+from ragotel.cli.output import print_json, say
 from ragotel.cli.progress import counting, print_report
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def grade_one(
     if as_json:
         print_json({**key._asdict(), "grade": value, "source": source, "label_id": label_id})
         return
-    click.echo(f"{key.request_id or key.trace_id} is graded {value} ({source}).")
+    say(f"{key.request_id or key.trace_id} is graded {value} ({source}).")
 
 
 @grade.command("load", short_help="Load grades (JSON lines).")
@@ -115,7 +115,7 @@ def complaint(
     from ragotel.triage.references import resolve_request
     from ragotel.triage.times import parse_moment
 
-    moment = parse_moment(at).middle if at else None
+    moment = None if at is None else parse_moment(at).middle
     with ready_store(dsn) as store:
         key = resolve_request(store, request_ref)
         _check_label(store, label_id)
@@ -131,7 +131,7 @@ def complaint(
     if as_json:
         print_json({"complaint_id": complaint_id, **key._asdict()})
         return
-    click.echo(f"Complaint {complaint_id} is kept with {key.request_id or key.trace_id}.")
+    say(f"Complaint {complaint_id} is kept with {key.request_id or key.trace_id}.")
 
 
 def _check_label(store: Store, label_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragotel.cli.options import common_options
-from ragotel.cli.output import print_json
+from ragotel.cli.output import print_json, say_block
 from ragotel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def init(print_only: bool, cluster: str, dsn: str | None, as_json: bool) -> None
         print_json(report)
         return
     for name in new:
-        click.echo(f"+ {name}")
+        say_block(f"+ {name}")
     what = f"{len(new)} steps are new" if new else "no step was missing"
-    click.echo(
+    say_block(
         f"The schema in {report['store']}, database {report['database']}, is up to date: "
         f"{what}, {views} views re-applied (ClickHouse {report['engine_version']})."
     )
@@ -100,10 +100,10 @@ def _print_schema(as_json: bool) -> None:
     if as_json:
         _print_json(files)
         return
-    click.echo("-- The whole schema of ragotel, in order: clickhouse client --database NAME < FILE")
+    say_block("-- The whole schema of ragotel, in order: clickhouse client --database NAME < FILE")
     _print_files(files)
     taken = ", ".join(f"('{file.name}')" for file in catalog.tables())
-    click.echo(
+    say_block(
         f"\n-- so that `ragotel init` knows these steps\n"
         f"insert into rag_migrations (name) values {taken};"
     )
@@ -117,7 +117,7 @@ def _print_cluster(cluster: str, dsn: str | None, as_json: bool) -> None:
     if as_json:
         _print_json(files)
         return
-    click.echo(_CLUSTER_HEAD.format(cluster=cluster))
+    say_block(_CLUSTER_HEAD.format(cluster=cluster))
     _print_files(files)
 
 
@@ -127,7 +127,7 @@ def _print_json(files: list[SqlFile]) -> None:
 
 def _print_files(files: list[SqlFile]) -> None:
     for file in files:
-        click.echo(f"\n-- {file.layer}/{file.name}.sql\n{file.text.rstrip()};")
+        say_block(f"\n-- {file.layer}/{file.name}.sql\n{file.text.rstrip()};")
 
 
 def register(group: click.Group) -> None:

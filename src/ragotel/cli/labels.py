@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.options import Whole, common_options, ready_store, sql_option
+from ragotel.cli.output import Column, print_json, print_rows, say
 from ragotel.cli.progress import counting, print_report
 from ragotel.errors import InputError
 from ragotel.triage.decisions import DEFECTS
@@ -96,7 +96,7 @@ def add(
     if as_json:
         print_json({"label_id": label.label_id, "set": label.label_set})
         return
-    click.echo(f"Label {label.label_id} is in the set {label.label_set}.")
+    say(f"Label {label.label_id} is in the set {label.label_set}.")
 
 
 @labels.command("attach", short_help="Judge a request by a label.")
@@ -119,14 +119,12 @@ def attach(
     if as_json:
         print_json({**key._asdict(), "label_id": label_id})
         return
-    click.echo(f"{key.request_id or key.trace_id} is judged by {label_id}.")
+    say(f"{key.request_id or key.trace_id} is judged by {label_id}.")
 
 
 @labels.command("list", short_help="List labels.")
 @click.option("--set", "label_set", metavar="NAME", help="Only this set.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1_000_000), default=100, show_default=True, metavar="N"
-)
+@click.option("--limit", type=Whole(1, 1_000_000), default=100, show_default=True, metavar="N")
 @sql_option
 @common_options
 def list_labels(
@@ -167,7 +165,7 @@ def list_labels(
 )
 @click.option("--under", metavar="PREFIX", help="Only chunks or documents whose id begins so.")
 @click.option("--write", is_flag=True, help="Add the chunks found to the label's gold chunks.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N")
+@click.option("--limit", type=Whole(1, 10_000), default=50, show_default=True, metavar="N")
 @common_options
 def resolve(
     label_id: str | None,
@@ -219,7 +217,7 @@ def _print_places(
 ) -> None:
     if not rows:
         where = f" under {under}" if under else ""
-        click.echo(
+        say(
             f"None of {searched:,} chunk texts{where} states it: the corpus may not hold it. "
             "Look at the ingest manifest next.",
             err=True,
@@ -237,12 +235,12 @@ def _print_places(
         ),
     )
     if written:
-        click.echo(f"Written to the label: {', '.join(written)}.", err=True)
+        say(f"Written to the label: {', '.join(written)}.", err=True)
 
 
 @labels.command("decide", short_help="Say whether a miss is the label's fault.")
 @click.argument("label_id", metavar="LABEL")
-@click.argument("request_ref", metavar="[REQUEST]", default="")
+@click.argument("request_ref", metavar="[REQUEST]", required=False)
 @click.option(
     "--defect",
     type=click.Choice(DEFECTS),
@@ -254,7 +252,7 @@ def _print_places(
 @common_options
 def decide(
     label_id: str,
-    request_ref: str,
+    request_ref: str | None,
     defect: str,
     decided_by: str,
     note: str,
@@ -269,19 +267,19 @@ def decide(
     from ragotel.triage.references import resolve_request
 
     with ready_store(dsn) as store:
-        key = resolve_request(store, request_ref) if request_ref else None
+        key = None if request_ref is None else resolve_request(store, request_ref)
         write_decision(store, label_id, defect, key=key, note=note, decided_by=decided_by)
     if as_json:
-        print_json({"label_id": label_id, "request": request_ref or None, "defect": defect})
+        print_json({"label_id": label_id, "request": request_ref, "defect": defect})
     else:
         where = f"on request {request_ref}" if request_ref else "on every request"
-        click.echo(f"Label {label_id}: {defect}, {where}.")
+        say(f"Label {label_id}: {defect}, {where}.")
 
 
 @labels.command("doubts", short_help="List misses that may be the label's fault.")
 @click.option("--set", "label_set", metavar="NAME", help="Only labels of this set.")
 @click.option("--open", "is_open", is_flag=True, help="Only those that nobody decided.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 100_000), default=50, show_default=True)
 @sql_option
 @common_options
 def doubts(

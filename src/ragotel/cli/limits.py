@@ -9,8 +9,8 @@ import math
 
 import click
 
-from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.options import Whole, common_options, ready_store
+from ragotel.cli.output import Column, print_json, print_rows, say
 
 _LIST = (
     Column("limit_name", "limit"),
@@ -58,7 +58,7 @@ def limits() -> None:
 )
 @click.option(
     "--min-sample",
-    type=click.IntRange(1),
+    type=Whole(1, 4_000_000_000),
     metavar="N",
     help="With fewer nothing is judged; for reranker_fallback, N requests running.",
 )
@@ -97,7 +97,7 @@ def set_limit(
         return
     values = ", ".join(f"{name} {_text(limit_name, name, v)}" for name, v in limit.given.items())
     whose = service.strip() or "all services"
-    click.echo(f"{limit_name} of {whose}: {values or 'as it is built in'}.")
+    say(f"{limit_name} of {whose}: {values or 'as it is built in'}.")
 
 
 @limits.command("list", short_help="List the limits in force.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragotel.cli.options import common_options
-from ragotel.cli.output import one_line, print_json
+from ragotel.cli.output import one_line, print_json, say
 from ragotel.cli.progress import counting
 
 _SHOWN_LINES = 20
@@ -37,14 +37,12 @@ def load(files: tuple[str, ...], dsn: str | None, as_json: bool) -> int:
         return code
     lines = [line for file in report.files for line in file.lines()]
     for line in lines[:_SHOWN_LINES]:
-        click.echo(one_line(line), err=True)
+        say(one_line(line), err=True)
     if len(lines) > _SHOWN_LINES:
-        click.echo(f"... and {len(lines) - _SHOWN_LINES:,} more (--json names them all)", err=True)
+        say(f"... and {len(lines) - _SHOWN_LINES:,} more (--json names them all)", err=True)
     rejected = f", {report.rejected_count:,} rejected" if report.rejected_count else ""
     count = len(report.files)
-    click.echo(
-        f"{report.span_count:,} spans loaded from {count} file{'s' * (count != 1)}{rejected}."
-    )
+    say(f"{report.span_count:,} spans loaded from {count} file{'s' * (count != 1)}{rejected}.")
     return code
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import common_options, sql_option
-from ragotel.cli.output import Column, print_rows
+from ragotel.cli.options import OneOf, common_options, sql_option
+from ragotel.cli.output import Column, print_rows, say
 from ragotel.cli.verdicts import slice_of, slice_options
+from ragotel.triage.losses import CUTOFFS
 
 _SHAPES = (
     ("near_misses", "near miss"),
@@ -27,7 +28,7 @@ _SHAPES = (
 @slice_options
 @click.option(
     "--cutoff",
-    type=click.IntRange(1),
+    type=OneOf(CUTOFFS, "cut-off"),
     metavar="K",
     help="A miss is a final rank above K; without it each request's own k, and assembly after it.",
 )
@@ -55,11 +56,8 @@ def losses(
 
     A miss that `labels decide` calls a fault of the label is counted apart.
     """
-    from ragotel.triage.losses import CUTOFFS, losses_question
+    from ragotel.triage.losses import losses_question
 
-    if cutoff is not None and cutoff not in CUTOFFS:
-        known = ", ".join(str(one) for one in CUTOFFS)
-        raise click.UsageError(f"--cutoff {cutoff} is not in triage_losses, which has {known}")
     question = losses_question(
         slice_of(since, until, label_set, run, service),
         cutoff=cutoff or 0,
@@ -88,7 +86,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
         if row["outcome"] in ("miss", "evaluation_defect"):
             title = row["loss_stage"] if row["outcome"] == "miss" else f"label: {row['defect']}"
             counts = stages.setdefault(title, defaultdict(int))
-            counts[name] += row["requests"]
+            # A population may be called like a column of the table.
+            counts[f"of {name}"] += row["requests"]
             counts["total"] += row["requests"]
         if row["outcome"] == "miss":
             for key, _ in _SHAPES:
@@ -96,11 +95,11 @@ def _print(rows: list[dict[str, Any]]) -> None:
     populations = list(dict.fromkeys(names.values()))
     table: list[dict[str, Any]] = [{"stage": stage, **counts} for stage, counts in stages.items()]
     for title, outcome in (("misses", "miss"), ("not decidable", "unknown"), ("of", "requests")):
-        counts = {name: totals[name][outcome] for name in populations}
+        counts = {f"of {name}": totals[name][outcome] for name in populations}
         table.append({"stage": title, **counts, "total": sum(counts.values())})
-    numbers = [Column(name, is_number=True) for name in (*populations, "total")]
-    print_rows(table, (Column("stage", "lost at"), *numbers))
-    click.echo("")
+    numbers = [Column(f"of {name}", name, is_number=True) for name in populations]
+    print_rows(table, (Column("stage", "lost at"), *numbers, Column("total", is_number=True)))
+    say("")
     print_rows(
         [
             {"population": name, "misses": totals[name]["miss"], **shapes[name]}

@@ -6,8 +6,7 @@ Pipeline: views -> triage -> [cli]
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -18,19 +17,64 @@ from ragotel.store import Store
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Amount(click.FloatRange):
-    """A number from 0 on; click's own range lets NaN and infinity pass."""
+class Whole(click.IntRange):
+    """A whole number within bounds, told in words where it is none."""
 
-    def __init__(self) -> None:
-        super().__init__(0)
+    def __init__(self, least: int, most: int) -> None:
+        super().__init__(least, most)
+        self._bounds = (least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = _as_number(int, value)
+        least, most = self._bounds
+        if number is None or not least <= number <= most:
+            self.fail(f"{value!r:.80} is no whole number from {least:,} to {most:,}.", param, ctx)
+        return number
+
+
+class Amount(click.FloatRange):
+    """A finite number from 0 to *most*; click's own range lets NaN pass."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__(0, most)
+        self._most = most
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        number = _as_number(float, value)
+        if number is None or not 0 <= number <= self._most:
+            self.fail(f"{value!r:.80} is no number from 0 to {self._most:,.10g}.", param, ctx)
         return number
+
+
+class OneOf(Whole):
+    """One of a few whole numbers: those that the views count by."""
+
+    def __init__(self, known: Sequence[int], what: str) -> None:
+        super().__init__(min(known), max(known))
+        self._known = known
+        self._what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = _as_number(int, value)
+        if number is None or number not in self._known:
+            known = ", ".join(map(str, self._known))
+            self.fail(f"{value!r:.80} is no {self._what}; there are {known}.", param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return ""
+
+
+N = TypeVar("N", int, float)
+
+
+def _as_number(kind: type[N], value: Any) -> N | None:
+    try:
+        return kind(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 store_option = click.option(

@@ -19,7 +19,13 @@ from typing import Any
 
 import click
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_OBEYED = (
+    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # what terminals obey, but for blanks
+    "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing
+)
+_CONTROL = re.compile(f"[{_OBEYED}\t-\r\x85\u2028\u2029]")
+_CONTROL_IN_LINES = re.compile(f"(\x1b\\[(?:[01]|3[1-3])m)|([{_OBEYED}\x0b-\r\x85\u2028\u2029])")
+_NOT_ESCAPED_BY_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BLANKS = re.compile("[\t\n\r\x0b\x0c \x85\u2028\u2029]+")
 _SHORTEST = 12
 
@@ -56,9 +62,37 @@ def paint(text: str, **style: Any) -> str:
     return click.style(text, **style) if has_colour() else text
 
 
+def say(line: str, *, err: bool = False) -> None:
+    """Print one line for a person: the one way to print what is no JSON.
+
+    Values that were recorded may stand in it as they came: their line breaks become blanks, and
+    whatever else a terminal would obey, but for the colours of `paint`, becomes visible.
+    """
+    say_block(flat(line), err=err)
+
+
+def say_block(text: str, *, err: bool = False) -> None:
+    """Print a text of several lines as `say` does; no value in it may have a line break."""
+    click.echo(_CONTROL_IN_LINES.sub(_colour_or_escape, text), err=err)
+
+
+def _colour_or_escape(found: re.Match[str]) -> str:
+    is_colour = found[1] is not None
+    return found[0] if is_colour and has_colour() else "".join(map(_escape, found[0]))
+
+
+def _escape(character: str) -> str:
+    if not _CONTROL.match(character):
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document; times as ISO 8601 in UTC, NaN and infinities as null."""
-    click.echo(json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
+    # A terminal obeys more than JSON must escape.
+    click.echo(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def jsonable(value: Any) -> Any:
@@ -97,13 +131,17 @@ def _utc(moment: datetime) -> datetime:
 
 def one_line(text: str) -> str:
     """*text* on one line; a control character (a terminal would obey it) becomes visible."""
-    flat = _BLANKS.sub(" ", text).strip()
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", flat)
+    return visible(_BLANKS.sub(" ", text).strip())
+
+
+def flat(line: str) -> str:
+    """*line*, painted or not, without the line breaks of the values in it."""
+    return re.sub("[\n\r\x0b\x0c\x85\u2028\u2029]+", " ", line)
 
 
 def visible(line: str) -> str:
     """*line* with its blanks as they stand; a control character becomes visible."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", line.expandtabs(4))
+    return _CONTROL.sub(lambda found: _escape(found[0]), line.expandtabs(4))
 
 
 def cell(value: Any) -> str:
@@ -127,7 +165,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> 
     On a terminal text columns are cut (with …) to its width; piped, every cell stands in full.
     """
     for line in table_lines(rows, columns, width=terminal_width()):
-        click.echo(line)
+        say(line)
 
 
 def terminal_width() -> int | None:
@@ -139,15 +177,16 @@ def table_lines(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, width: int | None
 ) -> list[str]:
     """The lines of `print_rows`."""
+    heads = [visible(flat(column.head)) for column in columns]
     cells = [[cell(row.get(column.key)) for column in columns] for row in rows]
     widths = [
-        max([text_width(column.head), *(text_width(row[at]) for row in cells)])
-        for at, column in enumerate(columns)
+        max([text_width(head), *(text_width(row[at]) for row in cells)])
+        for at, head in enumerate(heads)
     ]
     if width is not None:
         _narrow(widths, columns, width)
     plain = [replace(column, colour="") for column in columns]
-    head = paint(_line([column.head for column in columns], plain, widths), bold=True)
+    head = paint(_line(heads, plain, widths), bold=True)
     return [head, *(_line(row, columns, widths) for row in cells)]
 
 

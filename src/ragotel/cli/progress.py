@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from ragotel.cli.output import one_line, print_json
+from ragotel.cli.output import one_line, print_json, say
 from ragotel.triage.lines import Report
 
 _EVERY_S = 0.2
@@ -45,14 +45,14 @@ def print_report(report: Report, what: str, *, as_json: bool) -> int:
         print_json(report.as_dict())
         return 1 if report.refused else 0
     for refusal in report.refused[:_SHOWN_REFUSALS]:
-        click.echo(one_line(str(refusal)), err=True)
+        say(one_line(str(refusal)), err=True)
     if len(report.refused) > _SHOWN_REFUSALS:
         more = len(report.refused) - _SHOWN_REFUSALS
-        click.echo(f"... and {more:,} more (--json names them all)", err=True)
+        say(f"... and {more:,} more (--json names them all)", err=True)
     for note in report.notes[:_SHOWN_NOTES]:
-        click.echo(one_line(note), err=True)
+        say(one_line(note), err=True)
     if len(report.notes) > _SHOWN_NOTES:
-        click.echo(f"... and {len(report.notes) - _SHOWN_NOTES:,} more notes (--json)", err=True)
+        say(f"... and {len(report.notes) - _SHOWN_NOTES:,} more notes (--json)", err=True)
     refused = f", {len(report.refused):,} refused" if report.refused else ""
-    click.echo(f"{report.loaded:,} {what} loaded{refused}.")
+    say(f"{report.loaded:,} {what} loaded{refused}.")
     return 1 if report.refused else 0

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import common_options, sql_option
-from ragotel.cli.output import Column, print_rows, prose
+from ragotel.cli.options import OneOf, common_options, sql_option
+from ragotel.cli.output import Column, print_rows, prose, say_block
 from ragotel.cli.verdicts import slice_of, slice_options
+from ragotel.triage.recall import KS
 
 if TYPE_CHECKING:
     from ragotel.triage.question import Question
@@ -51,8 +52,9 @@ _TABLES: dict[str, tuple[Column, ...]] = {
     "--ceiling": (
         Column("label_set", "set"),
         Column("index_version", "index"),
-        *_numbers(ceiling_candidates="found", ceiling_prompt="sent", accuracy="right"),
-        *_numbers(requests="requests", graded="graded", right_without_gold="right without gold"),
+        *_numbers(ceiling_candidates="found", candidates_measured="of"),
+        *_numbers(ceiling_prompt="sent", prompts_measured="of", accuracy="right", graded="of"),
+        *_numbers(requests="requests", right_without_gold="right without gold"),
         Column("note"),
     ),
     "--legs": (
@@ -102,7 +104,7 @@ _CHOSEN = "ragotel.recall.table"
 
 def _choose(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
     """Note which table an option asks for; two at once are refused."""
-    if value:
+    if value is not None and value is not False:
         other = ctx.meta.setdefault(_CHOSEN, option.opts[0])
         if other != option.opts[0]:
             raise click.UsageError(f"{other} and {option.opts[0]} are two tables: ask for one")
@@ -128,7 +130,7 @@ def _table_options(function: F) -> F:
     type=click.Choice(("chunk", "document")),
     help="Count chunks, or documents.  [default: chunk]",
 )
-@click.option("--k", type=click.IntRange(1), metavar="K", help="Only this k; a miss is beyond it.")
+@click.option("--k", type=OneOf(KS, "k"), metavar="K", help="Only this k; a miss is beyond it.")
 @click.option(
     "--rrf-k",
     type=click.Choice(("10", "30", "60", "100")),
@@ -173,14 +175,9 @@ def recall(
 
 
 def _refuse_misfits(chosen: str, given: dict[str, Any]) -> None:
-    from ragotel.triage.recall import KS
-
     for option, value in given.items():
         if value is not None and chosen not in _GOES_WITH[option]:
             raise click.UsageError(f"{option} does not go with {chosen or 'this table'}")
-    if given["--k"] is not None and given["--k"] not in KS:
-        known = ", ".join(str(one) for one in KS)
-        raise click.UsageError(f"--k {given['--k']} is not in the views, which have {known}")
 
 
 def _question(
@@ -216,7 +213,7 @@ def _nothing(store: Any, by_tag: str | None) -> str:
 
     if by_tag is None:
         return "No labelled request is like that; labels meet requests by id, grade or question."
-    known = ", ".join(tag_keys(store)) or "none: ragotel.request(tags=...) records them"
+    known = ", ".join(map(repr, tag_keys(store))) or "none: ragotel.request(tags=...) records them"
     return f"No labelled request is like that and has the tag {by_tag!r}; tags: {known}."
 
 
@@ -232,7 +229,7 @@ def _print(chosen: str, rows: list[dict[str, Any]]) -> None:
     print_rows([_shown(row) for row in rows], columns)
     if chosen == "--flags":
         for flag, meaning in {r["flag"]: r["meaning"] for r in rows if r["requests"]}.items():
-            click.echo(f"\n{flag}\n    {prose(meaning, 4)}")
+            say_block(f"\n{flag}\n    {prose(meaning, 4)}")
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
@@ -250,7 +247,10 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     if "what_if_at_most" in row:
         shown["ties"] = row["what_if_at_most"] - row["what_if_at_least"]
     if row.get("passes_ceiling"):
-        shown["note"] = "more right than had their gold: memory of the model, or wrong labels"
+        shown["note"] = (
+            "of {compared} graded and read {compared_correct} were right and {compared_in_prompt} "
+            "had their gold: memory of the model, or wrong labels".format_map(row)
+        )
     return shown
 
 

@@ -5,13 +5,15 @@ Pipeline: person -> triage.retention -> rag_retention and the tables; [cli]
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, print_json, print_rows
+from ragotel.cli.output import Column, print_json, print_rows, say
 
+_NO_DAYS = "{!r:.80} is no number of days to keep it: write 1 to 36500, or forever."
 _KINDS = ("traces", "prompts", "requests", "chunks", "losses")
 _TABLES = (
     Column("kind"),
@@ -39,7 +41,17 @@ def show(dsn: str | None, as_json: bool) -> None:
     _apply(dsn, as_json, is_dry=True)
 
 
-@retention.command("set", short_help="Keep a kind for so many days.")
+class SetCommand(click.Command):
+    """A number of days below 0 is no option, so that it is told for what it is."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for entry in args:
+            if re.fullmatch(r"-[0-9.]+", entry):
+                raise click.UsageError(_NO_DAYS.format(entry), ctx)
+        return super().parse_args(ctx, args)
+
+
+@retention.command("set", cls=SetCommand, short_help="Keep a kind for so many days.")
 @click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("days", metavar="DAYS|forever")
 @common_options
@@ -53,13 +65,14 @@ def set_days(kind: str, days: str, dsn: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"kind": kind, "days": limit})
         return
-    click.echo(f"{kind} are kept {'for good' if limit is None else f'for {limit} days'}.")
+    say(f"{kind} are kept {'for good' if limit is None else f'for {limit} days'}.")
 
 
 def _days(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 36_500:
-        raise click.UsageError(f"{text!r} is no number of days: write 1 to 36500, or forever.")
-    return int(text)
+    days = text.strip()
+    if not (days.isdecimal() and len(days) < 9 and 1 <= int(days) <= 36_500):
+        raise click.UsageError(_NO_DAYS.format(text))
+    return int(days)
 
 
 @retention.command("apply", short_help="Delete what is older.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, clock, print_json, print_rows
+from ragotel.cli.output import Column, clock, print_json, print_rows, say, say_block
 
 _LIST = (
     Column("registered_at", "registered (UTC)"),
@@ -40,7 +40,7 @@ def register_rule(path: str, dsn: str | None, as_json: bool) -> None:
         print_json(vars(written))
         return
     how = "registered" if written.is_new else "was registered before,"
-    click.echo(
+    say(
         f"The rule {written.rule_name} ({written.rule_hash[:12]}) {how} at "
         f"{clock(written.registered_at)} UTC: it judges arms that begin after that."
     )
@@ -72,8 +72,8 @@ def show_rule(name: str, dsn: str | None, as_json: bool) -> None:
     if as_json:
         print_json(row)
         return
-    click.echo(f"# registered {clock(row['registered_at'])} UTC, sha256 {row['rule_hash']}")
-    click.echo(row["rule_text"].rstrip())
+    say(f"# registered {clock(row['registered_at'])} UTC, sha256 {row['rule_hash']}")
+    say_block(row["rule_text"].rstrip())
 
 
 def register(group: click.Group) -> None:

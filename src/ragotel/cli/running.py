@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from ragotel.cli.commands import TABLE, group
+from ragotel.cli.output import say, visible
 from ragotel.errors import ConfigurationError, InputError, RagotelError
 
 INTERRUPTED = 130
@@ -106,7 +107,7 @@ def _database_reason(message: str) -> str:
 
 
 def _say(message: str, code: int) -> int:
-    click.echo(f"ragotel: {message}", err=True)
+    say(visible(f"ragotel: {message}"), err=True)
     return code
 
 

@@ -7,15 +7,26 @@ from __future__ import annotations
 
 import click
 
-from ragotel.cli.options import debug_option, json_option, store_option
+from ragotel.cli.options import Whole, debug_option, json_option, store_option
+from ragotel.cli.output import say
+
+_PORT = Whole(0, 65_535)
 
 
 @click.command("serve", short_help="Receive OTLP, keep it, answer SQL: one process.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--otlp-grpc-port", default=4317, show_default=True, help="OTLP/gRPC; 0: any free.")
-@click.option("--otlp-http-port", default=4318, show_default=True, help="OTLP/HTTP; 0: any free.")
 @click.option(
-    "--http-port", default=8123, show_default=True, help="ClickHouse HTTP interface; 0: any free."
+    "--otlp-grpc-port", type=_PORT, default=4317, show_default=True, help="OTLP/gRPC; 0: any free."
+)
+@click.option(
+    "--otlp-http-port", type=_PORT, default=4318, show_default=True, help="OTLP/HTTP; 0: any free."
+)
+@click.option(
+    "--http-port",
+    type=_PORT,
+    default=8123,
+    show_default=True,
+    help="ClickHouse HTTP interface; 0: any free.",
 )
 @click.option(
     "--token",
@@ -59,7 +70,7 @@ def serve(
 
     def ready(addresses: Addresses) -> None:
         for line in _ready_lines(addresses, parse_dsn(dsn).path, bool(token), as_json):
-            click.echo(line)
+            say(line)
 
     options = ServeOptions(
         dsn=parse_dsn(dsn).text,

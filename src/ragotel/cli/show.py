@@ -14,7 +14,7 @@ import click
 
 from ragotel.cli.dump import dump_lines
 from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import clock, one_line, paint, print_json, prose
+from ragotel.cli.output import clock, flat, one_line, paint, print_json, prose, say, say_block
 from ragotel.cli.whiteboard import (
     gold_lines,
     list_lines,
@@ -60,16 +60,16 @@ def show(
         print_json(dataclasses.asdict(picture))
         return
     for line in picture_lines(picture):
-        click.echo(line)
+        say_block(line)
     for line in dump_lines(picture) if dump else ():
-        click.echo(line)
+        say(line)
 
 
 def picture_lines(picture: Picture) -> list[str]:
     """Every line that `show` prints; ids stand in full and are never broken."""
     lines = [*_head(picture), ""]
     for entry in picture.lists:
-        lines += [list_title(entry, picture.prompt), *list_lines(entry["candidates"]), ""]
+        lines += [flat(list_title(entry, picture.prompt)), *list_lines(entry["candidates"]), ""]
     if not picture.lists:
         lines += ["No ranked list was recorded.", ""]
     for part in (
@@ -77,7 +77,7 @@ def picture_lines(picture: Picture) -> list[str]:
         gold_lines(picture.gold),
         neighbour_lines(picture.neighbours),
     ):
-        lines += [*part, ""] if part else []
+        lines += [*map(flat, part), ""] if part else []
     lines += _claim(picture)
     return [*lines, *_verdicts(picture), *_said(picture)]
 
@@ -256,7 +256,7 @@ def _colour(bucket: str) -> str:
 
 
 def _field(title: str, text: str) -> str:
-    return f"  {title}".ljust(_INDENT) + prose(text, _INDENT)
+    return f"  {title}".ljust(_INDENT) + prose(flat(text), _INDENT)
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import click
 
 from ragotel.cli.answering import answer
 from ragotel.cli.options import common_options, ready_store, sql_option
-from ragotel.cli.output import Column, paint, print_json, print_rows
+from ragotel.cli.output import Column, paint, print_json, print_rows, say
 
 
 @click.group("templates", short_help="List the versions of prompt templates; compare two.")
@@ -75,16 +75,16 @@ def diff(name: str, old: str, new: str, dsn: str | None, as_json: bool) -> None:
     for skeleton in (found.old, found.new):
         request = skeleton.request_id or skeleton.trace_id
         cut = "cut out" if skeleton.is_cut else "NOT cut out, as they were not found in it whole"
-        click.echo(
+        say(
             f"{skeleton.version}: from the prompt of request {request}, its question and "
             f"{skeleton.sent_count} passages {cut}",
             err=True,
         )
     for line in found.lines:
         colour = {"+": "green", "-": "red"}.get(line[:1], "")
-        click.echo(paint(line, fg=colour) if colour else line)
+        say(paint(line, fg=colour) if colour else line)
     if not found.lines:
-        click.echo("Nothing differs around question and passages.", err=True)
+        say("Nothing differs around question and passages.", err=True)
 
 
 def register(group: click.Group) -> None:

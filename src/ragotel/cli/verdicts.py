@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ragotel.cli.answering import answer
-from ragotel.cli.options import common_options, sql_option
-from ragotel.cli.output import Column, paint, print_rows
+from ragotel.cli.options import Whole, common_options, sql_option
+from ragotel.cli.output import Column, paint, print_rows, say, say_block
 from ragotel.cli.show import fix_lines
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def slice_of(
     from ragotel.triage.verdicts import Slice
 
     return Slice(
-        since=parse_moment(since) if since else None,
-        until=parse_moment(until) if until else None,
+        since=None if since is None else parse_moment(since),
+        until=None if until is None else parse_moment(until),
         label_set=label_set,
         run=run,
         service=service,
@@ -74,7 +74,7 @@ def slice_of(
 @click.command("triage", short_help="List the verdicts of labelled requests.")
 @slice_options
 @click.option("--bucket", type=click.Choice(_BUCKETS), help="Only this verdict.")
-@click.option("--limit", type=click.IntRange(1, 10_000_000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 10_000_000), default=50, show_default=True)
 @sql_option
 @common_options
 def triage(
@@ -116,10 +116,10 @@ def _print_verdicts(rows: list[dict[str, Any]]) -> None:
     kinds = {(row["bucket"], row["loss_stage"], row["attribution"]): row for row in rows}
     for (bucket, loss_stage, attribution), row in sorted(kinds.items()):
         if row["fixes_that_work"]:
-            click.echo("")
-            click.echo(paint(f"{bucket} · {attribution} · lost at {loss_stage}", bold=True))
+            say("")
+            say(paint(f"{bucket} · {attribution} · lost at {loss_stage}", bold=True))
             for line in fix_lines(row):
-                click.echo(line)
+                say_block(line)
 
 
 @click.command("buckets", short_help="Count the verdicts by day, service, index, template or run.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
@@ -181,9 +182,18 @@ def _served_dsn(path: str) -> Dsn | None:
 
 
 def _open_embedded(dsn: Dsn, *, create: bool) -> Store:
-    if not create and not Path(dsn.path).exists():
+    folder = Path(dsn.path)
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{dsn.path} is a file, and a store is a folder: name another place.")
+    if not create and not (folder / "metadata").exists():
+        # The engine would make its own files in any folder that it is given.
         raise StoreError(
             f"There is no store at {dsn.path}; `ragotel init --store {dsn.text}` makes one."
+        )
+    if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreError(
+            f"The folder {dsn.path} cannot be written by this user, and the embedded engine writes "
+            "also where it only reads: ask the `ragotel serve` that holds it, by --store http://..."
         )
     try:
         import chdb  # noqa: F401
@@ -241,7 +251,7 @@ def _open_http(dsn: Dsn, *, create: bool) -> Store:
         )
     except Exception as error:
         raise StoreError(
-            f"No ClickHouse answers at {dsn.host}:{dsn.port}: {_first_line(str(error))}"
+            f"No ClickHouse answers at {dsn.host}:{dsn.port}: {_reason(str(error))}"
         ) from error
     return _ready(Store(dsn, client), create=create)
 
@@ -263,6 +273,12 @@ def _ready(store: Store, *, create: bool) -> Store:
             f"The database {store.database!r} cannot be used: {_first_line(str(error))}"
         ) from error
     return store
+
+
+def _reason(message: str) -> str:
+    """What the network says, without the driver's words around it."""
+    found = re.search(r"\[Errno -?\d+\] ([^'\")\n]+)", message)
+    return found[1].strip() if found else _first_line(message)
 
 
 def _first_line(message: str) -> str:

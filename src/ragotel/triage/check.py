@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta, timezone
 from typing import Any
 
+from ragotel.errors import InputError
+from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store
 from ragotel.triage.question import Conditions, Question
 from ragotel.triage.times import Moment, sql_time
@@ -25,6 +27,11 @@ COLUMNS = (
     *("sample_count", "example_trace_id", "example_request_id", "message"),
 )
 """What every alert view has."""
+_SERVICES = "\nunion distinct ".join(
+    f"select distinct toString(service_name) from {table} "  # noqa: S608 (tables of ours)
+    "where service_name != {canary:String}"
+    for table in ("rag_requests", "rag_stages", "rag_ingest_runs", "rag_losses")
+)
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 
 
@@ -60,9 +67,20 @@ class Checked:
     def is_fine(self) -> bool:
         return not self.alerts
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether anything was there to judge."""
+        return any(self.judged.values())
+
 
 def check(store: Store, window: Window, names: Sequence[str] = ALERTS) -> Checked:
-    """Judge *window* by the alerts called *names*."""
+    """Judge *window* by the alerts called *names*.
+
+    Raises:
+        InputError: There is no such service, or no such label set.
+    """
+    _require(store, "service", window.service, _SERVICES)
+    _require(store, "label set", window.label_set, "select distinct label_set from rag_labels")
     judged: dict[str, int] = {}
     found: list[dict[str, Any]] = []
     if set(names) & set(BUCKET_ALERTS):
@@ -80,6 +98,17 @@ def check(store: Store, window: Window, names: Sequence[str] = ALERTS) -> Checke
             found += alert_question(name, window).ask(store)
     found.sort(key=lambda row: (row["window_at"], ALERTS.index(row["name"]), row["subject"]))
     return Checked(window, judged, found)
+
+
+def _require(store: Store, what: str, name: str | None, known_sql: str) -> None:
+    """See that *name*, where one is given, is known; a slip must not look like all is well."""
+    if name is None:
+        return
+    rows = store.query(known_sql, {"canary": CANARY_SERVICE}).result_rows
+    known = sorted(row[0] for row in rows)
+    if name not in known:
+        names = f"there are {', '.join(map(repr, known))}" if known else "there is none yet"
+        raise InputError(f"There is no {what} {name!r}; {names}.")
 
 
 def buckets_question(window: Window) -> Question:
@@ -134,6 +163,7 @@ def _broken(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _count(store: Store, table: str, window: Window) -> int:
     where = _by_time("started_at", window)
+    where.add("service_name != {canary:String}", canary=CANARY_SERVICE)
     keys = "trace_id, request_id" if table == "rag_requests" else "trace_id, span_id"
     question = Question(
         f"select uniqExact({keys}) as found\nfrom {table}\n{where}", where.parameters

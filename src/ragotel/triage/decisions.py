@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ragotel.errors import InputError
 from ragotel.store import Store
 from ragotel.triage.labels import check_label
 from ragotel.triage.question import Conditions, Question
 from ragotel.triage.references import RequestKey
 
+_SHOWN = 5
 DEFECTS = (
     *("right_document", "sibling_chunk", "several_answer", "retired_target", "other"),
     "none",
@@ -32,11 +34,32 @@ def write_decision(
 
     Raises:
         NotFoundError: There is no such label.
+        InputError: It does not judge that request.
     """
     check_label(store, label_id)
+    if key is not None:
+        _check_judges(store, label_id, key)
     columns = ("trace_id", "request_id", "label_id", "defect", "note", "decided_by")
     row = (*(key or RequestKey("", "")), label_id, defect, note, decided_by)
     store.insert("rag_label_decisions", [row], columns)
+
+
+def _check_judges(store: Store, label_id: str, key: RequestKey) -> None:
+    rows = store.query(
+        "select trace_id, request_id from rag_request_labels where label_id = {label_id:String}\n"
+        "order by trace_id, request_id",
+        {"label_id": label_id},
+    ).result_rows
+    judged = [RequestKey(*row) for row in rows]
+    if key in judged:
+        return
+    names = ", ".join(repr(one.request_id or one.trace_id) for one in judged[:_SHOWN])
+    more = f" and {len(judged) - _SHOWN:,} more" if len(judged) > _SHOWN else ""
+    name = key.request_id or key.trace_id
+    raise InputError(
+        f"The label {label_id!r} does not judge the request {name!r}; it judges "
+        f"{names or 'none'}{more}. `ragotel labels attach REQUEST LABEL` adds one."
+    )
 
 
 def doubts_question(

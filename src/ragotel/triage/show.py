@@ -18,6 +18,8 @@ from ragotel.triage.pins import pins_of
 from ragotel.triage.ranked import Gold, Sent, candidates_of, gold_journeys, ranked_rows, sent_of
 from ragotel.triage.references import RequestKey, resolve_request
 
+_WITHHELD = ("off", "hashed")
+
 
 @dataclass
 class Picture:
@@ -26,7 +28,9 @@ class Picture:
     *sent* is what the prompt took, in its order; *pins* the index versions that served beside the
     newest; *statements*, where passages compete with the gold, what each sent one states;
     *neighbours*, on a miss, the gold chunk with those before and after it; *texts*, if
-    asked for, the candidates' texts by hash.
+    asked for, the candidates' texts by hash; *texts_by_id* the chunks of which the request recorded
+    the id alone, so that the text is the manifest's; *are_texts_withheld*: it sent no text at all,
+    so that every text is a manifest's or another request's.
     """
 
     request: dict[str, Any]
@@ -45,6 +49,8 @@ class Picture:
     statements: list[dict[str, Any]] = field(default_factory=list)
     neighbours: list[dict[str, Any]] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    texts_by_id: list[str] = field(default_factory=list)
+    are_texts_withheld: bool = False
 
 
 def show_request(
@@ -104,6 +110,12 @@ def show_request(
         statements=_statements(store, key, verdicts),
         neighbours=gold_neighbours(store, flow["searched"], _missed(labels, passages)),
         texts=evidence.texts_of(store, _shas(stages, shas)) if with_texts else {},
+        texts_by_id=sorted(shas),
+        are_texts_withheld=any(
+            by_span[span_id]["content_mode"] in _WITHHELD
+            for span_id in flow["list_span_ids"]
+            if span_id in by_span
+        ),
     )
 
 

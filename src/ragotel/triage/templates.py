@@ -68,7 +68,8 @@ def template_diff(store: Store, name: str, old: str, new: str) -> Difference:
         NotFoundError: No prompt of such a version was recorded.
         InputError: The beginning of a version means several, or no prompt's text was recorded.
     """
-    versions = [row["version"] for row in templates_question(name, None).ask(store)]
+    rows = templates_question(name, None).ask(store)
+    versions = list(dict.fromkeys(row["version"] for row in rows))
     first = _skeleton(store, name, _meant(name, old, versions))
     second = _skeleton(store, name, _meant(name, new, versions))
     lines = difflib.unified_diff(
