@@ -12,16 +12,20 @@ import gc
 import json
 import os
 import random
+import resource
+import signal
 import sys
 import threading
 import time
 from typing import Any
 
 import workload
-from generated import CANDIDATES, SENT, Corpus
+from generated import Corpus
 from workload import Candidate, Prepared
 
 FLUSH_S = 60.0
+SENT, PROMPT_CHARS = 4, 2_000
+"""Of the requests that are all distinct; the others have prompts of 16 KB."""
 skew_ns = 0
 
 
@@ -38,12 +42,14 @@ def move_clock() -> None:
 class Prompts:
     """Requests over five thousand passages, each with lists, a prompt and a question of its own."""
 
-    def __init__(self, number: int) -> None:
-        self.corpus, self.draw = Corpus(), random.Random(number)
-        self.found = [Candidate(c.id, 0.0, c.text, {}) for c in self.corpus.chunks]
+    def __init__(self, number: int, candidates: int) -> None:
+        self.corpus, self.draw, self.candidates = Corpus(), random.Random(number), candidates
+        self.found = [
+            Candidate(c.id, 0.0, c.text[: PROMPT_CHARS // SENT], {}) for c in self.corpus.chunks
+        ]
 
     def make(self, number: int) -> Prepared:
-        found = self.draw.sample(self.found, CANDIDATES)
+        found = self.draw.sample(self.found, self.candidates)
         for at, candidate in enumerate(found):
             candidate.score = 1 - at / 64
         query = f"{number} {self.corpus.sentence(number, 11)}?"
@@ -70,7 +76,8 @@ class Load:
     def __init__(self, url: str, log: str, rate: float, first: int) -> None:
         from decorated import Decorated
 
-        self.requests = Prompts(first) if os.environ.get("RAGOTEL_BENCH_DISTINCT") else Few()
+        distinct = int(os.environ.get("RAGOTEL_BENCH_DISTINCT", "0"))
+        self.requests = Prompts(first, distinct) if distinct else Few()
         self.service = Decorated(url, "gzip")
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.rate, self.number = rate, first
@@ -94,23 +101,20 @@ class Load:
             done += 1
 
 
-def counters() -> dict[str, Any]:
+def counters(delivery: Any) -> dict[str, Any]:
     """What the delivery of this process has counted, in requests."""
-    from ragotel import recorder
-
-    line: Any = recorder.active.sink if recorder.active else None
-    told = line.counters()
+    told = delivery.counters()
     return {
         "offered": told.offered.requests,
         "delivered": told.delivered.requests,
         "spooled": told.spooled.requests,
         "replayed": told.replayed.requests,
         "lost": {cause: tally.requests for cause, tally in told.lost.items()},
-        "queue_bytes": line._line.queue.used_bytes,
+        "queue_bytes": delivery._line.queue.used_bytes,
     }
 
 
-def obey(ending: threading.Event) -> None:
+def obey(ending: threading.Event, delivery: Any) -> None:
     """Read standard input until its end."""
     global skew_ns
     for line in sys.stdin:
@@ -118,26 +122,36 @@ def obey(ending: threading.Event) -> None:
         if word == "clock":
             skew_ns = int(float(value) * 1e9)
         elif word == "counters":
-            print(json.dumps(counters()), flush=True)
+            print(json.dumps(counters(delivery)), flush=True)
     ending.set()
 
 
+def limit_files(size_bytes: int) -> None:
+    """Have every file end there, as a disk that is full does."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+
 def main(url: str, log: str, rate: str, first: str = "0") -> None:
-    if os.environ.get("RAGOTEL_BENCH_CLOCK"):
+    wanted = os.environ.get
+    if wanted("RAGOTEL_BENCH_CLOCK"):
         move_clock()
+    limit_files(int(wanted("RAGOTEL_BENCH_FILE_BYTES", "-1")))
     import ragotel
+    from ragotel import recorder
 
     load = Load(url, log, float(rate), int(first))
-    for _ in range(int(os.environ.get("RAGOTEL_BENCH_WARM_UP", "0"))):
+    delivery: Any = recorder.active.sink if recorder.active else None
+    for _ in range(int(wanted("RAGOTEL_BENCH_WARM_UP", "0"))):
         load.call()
     ragotel.flush(FLUSH_S)
     gc.collect()
     print("ready", flush=True)
-    threading.Thread(target=obey, args=(load.ending,), daemon=True).start()
+    threading.Thread(target=obey, args=(load.ending, delivery), daemon=True).start()
     load.run()
-    ragotel.flush(float(os.environ.get("RAGOTEL_BENCH_FLUSH_S", FLUSH_S)))
-    print(json.dumps(counters()), flush=True)
+    ragotel.flush(float(wanted("RAGOTEL_BENCH_FLUSH_S", FLUSH_S)))
     ragotel.shutdown()
+    print(json.dumps(counters(delivery)), flush=True)
 
 
 if __name__ == "__main__":

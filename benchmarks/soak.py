@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 import tempfile
@@ -58,10 +59,10 @@ def slope_mb_per_hour(rows: list[dict[str, Any]], key: str) -> float:
     return fit.slope * 60
 
 
-def run(minutes: int, rate: float, folder: Path) -> dict[str, Any]:
+def run(minutes: int, rate: float, folder: Path, candidates: int) -> dict[str, Any]:
     """Put the service under load for *minutes* and give all figures."""
     served = start_server(folder / "store")
-    service = Service(served.otlp_http, folder, rate, RAGOTEL_BENCH_DISTINCT="1")
+    service = Service(served.otlp_http, folder, rate, RAGOTEL_BENCH_DISTINCT=str(candidates))
     rows: list[dict[str, Any]] = []
     try:
         began = time.monotonic()
@@ -110,9 +111,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=int, default=30)
     parser.add_argument("--rate", type=float, default=50.0, help="requests a second")
+    parser.add_argument("--candidates", type=int, default=10, help="of each request, twice")
     arguments = parser.parse_args()
+    # Else the two processes outlive a soak that is ended from outside.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="ragotel-soak-") as folder:
-        result = run(arguments.minutes, arguments.rate, Path(folder))
+        result = run(arguments.minutes, arguments.rate, Path(folder), arguments.candidates)
     out = HERE / "out"
     out.mkdir(exist_ok=True)
     (out / "soak.json").write_text(json.dumps(result, indent=1))
