@@ -60,22 +60,22 @@ class SentenceEmbeddings(Embeddings):
 class BM25Retriever(BaseRetriever):
     """Keyword search over documents in memory."""
 
-    documents: list[Document]
+    documents: dict[Any, Document]
     index: Any
     k: int = 6
 
     @classmethod
     def from_documents(cls, documents: list[Document], **options: Any) -> BM25Retriever:
-        index = bm25s.BM25()
+        index = bm25s.BM25(corpus=[{"id": one.id, "text": one.page_content} for one in documents])
         index.index([words(one.page_content) for one in documents], show_progress=False)
-        return cls(documents=documents, index=index, **options)
+        return cls(documents={one.id: one for one in documents}, index=index, **options)
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         known = [word for word in words(query) if word in self.index.vocab_dict]
         if not known:
             return []
         found, _ = self.index.retrieve([known], k=self.k, show_progress=False)
-        return [self.documents[at] for at in found[0]]
+        return [self.documents[one["id"]] for one in found[0]]
 
 
 class ExtractiveChatModel(BaseChatModel):

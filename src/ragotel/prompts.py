@@ -28,9 +28,9 @@ def text_of_prompt(result: Any, depth: int = 0) -> str | None:
         return _text_of_messages(result, depth)
     if isinstance(result, Mapping):
         return _text_of_parts(result, depth)
-    if callable(to_string := getattr(result, "to_string", None)) and hasattr(result, "to_messages"):
-        text = to_string()
-        return text if isinstance(text, str) else None
+    if callable(to_messages := getattr(result, "to_messages", None)):
+        # Not its `to_string`, which writes a role before each message: the model is sent none.
+        return _text_of_messages(list(to_messages()), depth)
     return _text_of_parts(getattr(result, "__dict__", {}), depth)
 
 

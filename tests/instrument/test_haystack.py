@@ -121,6 +121,9 @@ def test_a_pipeline_is_one_request_with_its_stages(recorded: Recorded) -> None:
     assert legs["bm25"]["gen_ai.retrieval.query.text"] == QUESTION
     assert legs["bm25"]["gen_ai.retrieval.top_k"] == 3
 
+    # Not named by its user, the store has a name of its own in every process: no name at all.
+    assert "gen_ai.data_source.id" not in legs["bm25"]
+
     fuse, rerank = recorded.stage("fuse"), recorded.stage("rerank")
     both = set(ids(legs["dense"])) | set(ids(legs["bm25"]))
     assert set(ids(fuse)) == both
@@ -136,6 +139,17 @@ def test_a_pipeline_is_one_request_with_its_stages(recorded: Recorded) -> None:
     generate = recorded.stage("generate")
     assert generate["gen_ai.usage.input_tokens"] == 80
     assert generate["gen_ai.response.finish_reasons"] == ["stop"]
+
+
+def test_a_store_that_its_user_named_is_the_index(recorded: Recorded) -> None:
+    """A name that was given is the name of the index."""
+    documents = InMemoryDocumentStore(index="returns")
+    documents.write_documents([Document(id=key, content=text) for key, text in TEXTS.items()])
+    made = Pipeline()
+    made.add_component("bm25", InMemoryBM25Retriever(documents, top_k=3))
+    made.run({"bm25": {"query": QUESTION}})
+    assert recorded.stage("retrieve")["gen_ai.data_source.id"] == "returns"
+
 
 
 def test_an_async_pipeline_records_the_same(recorded: Recorded) -> None:

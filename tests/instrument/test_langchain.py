@@ -172,7 +172,11 @@ def test_a_chain_is_one_request_with_its_stages(recorded: Recorded) -> None:
 
     assemble = recorded.stage("assemble")
     assert ids(assemble) == ids(rerank)
-    assert assemble["rag.prompt.text"].endswith(f"Question: {QUESTION}")
+    passages = "\n\n".join(TEXTS[key] for key in ids(rerank))
+    # The messages' texts alone: no model is sent a role in front of each.
+    assert assemble["rag.prompt.text"] == (
+        f"Be brief.\n\n{TEMPLATE.format(context=passages, question=QUESTION)}"
+    )
     assert assemble["rag.prompt.version_source"] == "template"
     assert assemble["rag.candidates.in_count"] == 2
 

@@ -7,6 +7,7 @@ A component is known by its class's name and by what it returns, as Haystack its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,7 @@ from ragotel.spec import (
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 
+_MADE_UP = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BLENDS = frozenset(("LostInTheMiddleRanker", "MetaFieldRanker", "MetaFieldGroupingRanker"))
 _SIMILARITIES = {"dot_product": "dot", "cosine": "cosine"}
 _METHODS = {"reciprocal_rank_fusion": "rrf", "distribution_based_rank_fusion": "dbsf"}
@@ -68,13 +70,21 @@ def _retriever(name: str, kind: str, instance: Any, inputs: Any) -> Call:
         query=query if isinstance(query, str) else None,
         values={
             at.TOP_K: _int(inputs.get("top_k"), getattr(instance, "top_k", None)),
-            at.DATA_SOURCE: first_text_of(store, ("index", "index_name", "_index", "collection")),
+            at.DATA_SOURCE: _index_of(store),
             at.FILTER: filter_of(inputs.get("filters") or getattr(instance, "filters", None)),
             at.SCORE_KIND: scores,
             at.HIGHER_IS_BETTER: None if scores is None else True,
         },
         read=_documents,
     )
+
+
+def _index_of(store: Any) -> str | None:
+    name = first_text_of(store, ("index", "index_name", "_index", "collection"))
+    if name is None or type(store).__name__ != "InMemoryDocumentStore":
+        return name
+    # Unless it is given one, this store makes up another name in every process.
+    return None if _MADE_UP.fullmatch(name) else name
 
 
 def _documents(result: Any) -> Candidates | None:

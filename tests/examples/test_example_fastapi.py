@@ -1,0 +1,39 @@
+"""The example of FastAPI: asked as its page says, and with a model behind OpenAI's API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+import asking
+from chat_server import Chat
+from following import follow
+from ragotel.store import Store
+
+NAME, PAGE = "fastapi_streaming", "docs/fastapi.md"
+
+
+def test_rows_prompts_and_verdicts(store: Store, tmp_path: Path, chat: Chat) -> None:
+    """Whole rows of every stage, the prompt that the model got, and where each passage was lost."""
+    with (
+        asking.recording_to(store, tmp_path) as endpoint,
+        asking.serving(NAME, endpoint, chat.url) as address,
+    ):
+        given = [asking.post(address, question=one, user_id="ana") for one in asking.QUESTIONS]
+    printed = ["".join(chunks) for chunks, _ in given]
+    assert all(len(chunks) > 1 for chunks, _ in given), "the answers came as streams"
+    ids = store.rows("select request_id from rag_requests order by started_at")
+    assert [row["request_id"] for row in ids] == [request_id for _, request_id in given]
+    asking.assert_recorded(store, NAME, printed, chat)
+    assert asking.verdicts(store) == {
+        # verdicts
+    }
+
+
+def test_the_page_is_true(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its commands print what it shows, without a model; its code stands in the example."""
+    follow(PAGE, NAME, store, tmp_path, capsys)
