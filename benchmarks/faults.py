@@ -36,7 +36,7 @@ class Times(NamedTuple):
     warm_up: int
 
 
-FULL = Times(10, 20, 5, 50, 250)
+FULL = Times(8, 16, 4, 50, 250)
 QUICK = Times(1.5, 3, 0.5, 20, 20)
 SETTLE_S = 120.0
 """How long the store may take until it has everything."""

@@ -23,9 +23,9 @@ from running import Call, Service
 from receiver import Reply
 from served import Served, find_free_port, start_server
 
-SMALL_QUEUE = {"RAGOTEL_QUEUE_BYTES": str(8 << 20)}
-SPOOL_DISK_BYTES, STORE_DISK_BYTES = 2 << 20, 512 << 20
-_KILL_SLACK_S = 0.2
+SMALL_QUEUE = {"RAGOTEL_QUEUE_BYTES": str(2 << 20)}
+SPOOL_DISK_BYTES, STORE_DISK_BYTES = 1 << 20, 512 << 20
+CANDIDATES = 10
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ class World:
         self._told_before = self._told()
         self.gate = Gate(f"{self.served.otlp_http}/v1/traces")
         self.url = self.served.otlp_http if fault.is_direct else self.gate.url
-        self.settings = {"RAGOTEL_BENCH_FLUSH_S": "90", **fault.settings}
+        self.settings = {
+            "RAGOTEL_BENCH_FLUSH_S": "90",
+            "RAGOTEL_BENCH_DISTINCT": str(CANDIDATES),
+            **fault.settings,
+        }
         if fault.spool:
             self.settings["RAGOTEL_SPOOL"] = str(self.spool)
         if fault.disk == "spool" and not can_mount():
@@ -307,7 +311,7 @@ def _all() -> list[Fault]:
         Fault("refuses, spool", refuses, spool=True),
         Fault("accepts and hangs", hangs, **short),
         Fault("accepts and hangs, spool", hangs, spool=True, **short),
-        Fault("hangs, queue of 8 MiB", hangs, settings={**SMALL_QUEUE, "RAGOTEL_TIMEOUT_S": "3"}),
+        Fault("hangs, queue of 2 MiB", hangs, settings={**SMALL_QUEUE, "RAGOTEL_TIMEOUT_S": "3"}),
         Fault("3 s for each answer", slow),
         Fault("3 s for each answer, spool", slow, spool=True),
         Fault("429, Retry-After 2", busy),

@@ -74,7 +74,8 @@ class HttpTransport(OtlpCodec):
         body = response.read(_ANSWER_BYTES)
         if response.will_close or not response.isclosed():
             self.close()
-        return _answer(response.status, response.getheader("Retry-After"), body)
+        told_s = retry_after_s(response.getheader("Retry-After"), response.getheader("Date"))
+        return _answer(response.status, told_s, body)
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
         url, host = self._url, self._url.hostname or "localhost"
@@ -119,7 +120,7 @@ def _credentials(
     return {header: f"Basic {base64.b64encode(pair).decode()}"}
 
 
-def _answer(status: int, retry_after: str | None, body: bytes) -> Answer:
+def _answer(status: int, told_s: float | None, body: bytes) -> Answer:
     if 200 <= status < 300:
         rejected, words = read_partial_success(body)
         return Answer("ok", words, rejected)
@@ -128,20 +129,24 @@ def _answer(status: int, retry_after: str | None, body: bytes) -> Answer:
     if status == 413:
         return Answer("too_large", detail)
     if status in _RETRYABLE:
-        return Answer("retry", detail, retry_after_s=_retry_after_s(retry_after))
+        return Answer("retry", detail, retry_after_s=told_s)
     # Beyond the specification, which never retries these: gateways give them in a restart.
     return Answer("doubtful" if status >= 500 else "refused", detail)
 
 
-def _retry_after_s(text: str | None) -> float | None:
-    """Read the header: seconds or a date."""
+def retry_after_s(text: str | None, date: str | None) -> float | None:
+    """Read Retry-After: seconds, or a date, which counts from the answer's own *date*.
+
+    This machine's clock may have jumped, or never have been right; None: there is nothing to read.
+    """
     if not text:
         return None
     try:
         seconds = float(text)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+            now_s = parsedate_to_datetime(date).timestamp() if date else time.time()
+            seconds = parsedate_to_datetime(text).timestamp() - now_s
         except (TypeError, ValueError):
             return None
     return seconds if math.isfinite(seconds) else None
