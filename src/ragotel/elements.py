@@ -28,7 +28,7 @@ def read_items(items: Sequence[Any]) -> Candidates | None:
         found = read_uniform(list(items), kind)
         if found is not None:
             found.items = list(items)
-            return found
+        return found
     return _read_mixed(items) if len(items) > 1 else None
 
 

@@ -77,6 +77,7 @@ class Plan:
 
 
 _class_plans: dict[object, Plan] = {}
+_class_names: dict[type, frozenset[str]] = {}
 _key_plans: dict[frozenset[str], Plan] = {}
 
 
@@ -146,7 +147,23 @@ def _plan_class(items: Column, kind: type) -> Plan:
         return plan
     # Plain objects may each have attributes of their own.
     own: set[str] = set().union(*(getattr(item, "__dict__", ()) for item in items))
-    return Plan(name for name in _ALL_NAMES if name in own or _has_part(items[0], kind, name))
+    return Plan(
+        name
+        for name in _ALL_NAMES
+        if name in own or (name in _names_of(kind) and _has_part(items[0], kind, name))
+    )
+
+
+def _names_of(kind: type) -> frozenset[str]:
+    """The names that instances may have by their class, looked up once per class."""
+    names = _class_names.get(kind)
+    if names is None:
+        can_have_any = hasattr(kind, "__getattr__")
+        names = frozenset(n for n in _ALL_NAMES if can_have_any or hasattr(kind, n))
+        if len(_class_names) >= _MAX_PLANS:
+            _class_names.clear()
+        _class_names[kind] = names
+    return names
 
 
 def _is_fixed(item: Any, kind: type) -> bool:

@@ -139,6 +139,8 @@ def test_a_bad_span_is_counted_and_its_neighbours_are_stored(shared_server: Serv
         (b"no protobuf", "application/x-protobuf", {}, 400, "not an OTLP protobuf message"),
         (b"{", JSON, {}, 400, "not JSON"),
         (b'{"resourceLogs": []}', JSON, {}, 400, "no resourceSpans"),
+        (b"[]", JSON, {}, 400, "not an object with resourceSpans"),
+        (b'{"resourceSpans": 5}', JSON, {}, 400, "resourceSpans is no list but int"),
         (b"x", "text/plain", {}, 415, "'text/plain' is neither"),
         (b"x", JSON, {"content_encoding": "br"}, 400, "'br' is not one of"),
         (b"no gzip", JSON, {"content_encoding": "gzip"}, 400, "not gzip"),

@@ -361,3 +361,26 @@ def test_a_list_of_very_many_lists_is_read_up_to_a_limit() -> None:
     assert found is not None
     assert 1_000 < len(found) < 5_000
     assert found.ids[:2] == ["c0", "c1"]
+
+
+class Plain:
+    """Has nothing that a candidate has."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+def test_thousands_of_objects_that_are_no_candidates_are_told_by_one_look() -> None:
+    """Objects of one class are not looked at one by one when their names say nothing."""
+    assert read([Plain(n) for n in range(3)]) is None
+    calls = 0
+
+    class Counting(Plain):
+        @property
+        def document(self) -> None:
+            nonlocal calls
+            calls += 1
+            raise RuntimeError
+
+    assert read([Counting(n) for n in range(3_000)]) is None
+    assert calls < 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict
@@ -10,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otlp_bodies import AT_NS, body, key_values, request, trace_id
+from ragotel.store.encodings import TooLargeError
 from ragotel.store.otlp_json import decode_json
 from ragotel.store.otlp_protobuf import decode_protobuf
-from ragotel.store.otlp_rows import Event, Link, Origin, OtlpError, SpanRow
+from ragotel.store.otlp_rows import Event, Link, Origin, OtlpError, SpanRow, encode_rows
 
 
 def full_request():
@@ -174,3 +177,55 @@ def test_unknown_kinds_and_codes_are_blank() -> None:
     message = request({"kind": 5})
     raw = message.SerializeToString().replace(b"\x30\x05", b"\x30\x63")
     assert decode_protobuf(raw).rows[0].kind == ""
+
+
+def _peak_bytes(work) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("tag", [b"\x2a", b"\x32"])
+def test_a_nested_value_is_not_copied_at_every_level(tag: bytes) -> None:
+    """A megabyte sixty lists or maps deep takes a few of them, not sixty."""
+    value = _sized(b"\x0a", b"x" * 2**20)
+    for _ in range(60):
+        value = _sized(tag, _sized(b"\x0a", value if tag == b"\x2a" else _sized(b"\x12", value)))
+    pair = _sized(b"\x0a", b"k") + _sized(b"\x12", value)
+    good = request({"trace": "good"}).resource_spans[0].scope_spans[0].spans[0]
+    span = good.SerializeToString() + _sized(b"\x4a", pair)
+    message = _sized(b"\x0a", _sized(b"\x12", _sized(b"\x12", span)))
+    assert len(decode_protobuf(message).rows[0].attributes["k"]) > 2**20
+    assert _peak_bytes(lambda: decode_protobuf(message)) < 12 * 2**20
+
+
+def test_rows_beyond_a_limit_are_refused() -> None:
+    """Every row has a copy of its resource: a small message can be very many bytes of rows."""
+    message = request(*({} for _ in range(1000)), service="s" * 10_000)
+    rows = decode_protobuf(message.SerializeToString()).rows
+    assert len(encode_rows(rows, 2**26)) == 1000
+    with pytest.raises(TooLargeError, match="each with its resource, are larger than 1048576"):
+        encode_rows(rows, 2**20)
+
+
+def test_a_resource_nested_without_end_costs_its_spans() -> None:
+    """Those of the resource beside it are stored, in both encodings."""
+    value, as_dict = b"", dict[str, Any]()
+    for _ in range(70):
+        value = _sized(b"\x2a", _sized(b"\x0a", value))
+        as_dict = {"arrayValue": {"values": [as_dict]}}
+    pair = _sized(b"\x0a", b"k") + _sized(b"\x12", value)
+    bad = request({"trace": "bad"}, {"trace": "bad"})
+    good = request({"trace": "good"})
+    frame = bad.resource_spans[0].SerializeToString() + _sized(b"\x0a", _sized(b"\x0a", pair))
+    both = MessageToDict(bad)["resourceSpans"] + MessageToDict(good)["resourceSpans"]
+    both[0]["resource"]["attributes"].append({"key": "k", "value": as_dict})
+    for decoded in (
+        decode_protobuf(_sized(b"\x0a", frame) + good.SerializeToString()),
+        decode_json(json.dumps({"resourceSpans": both}).encode()),
+    ):
+        assert [row.trace_id for row in decoded.rows] == [trace_id("good").hex()]
+        assert dict(decoded.reasons) == {"resource: attribute nested deeper than 64 levels": 2}

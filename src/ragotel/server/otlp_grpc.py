@@ -15,6 +15,7 @@ from ragotel.server.access import Access
 from ragotel.server.otlp_reply import PROTOBUF, success
 from ragotel.server.receiver import MAX_BODY_BYTES, Receiver
 from ragotel.server.writer import StoreUnavailableError
+from ragotel.store.encodings import TooLargeError
 from ragotel.store.otlp_rows import OtlpError
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,9 @@ class _Servicer:
             decoded = await self._receiver.receive(lambda: body, is_json=False)
         except OtlpError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            raise
+        except TooLargeError as error:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
             raise
         except StoreUnavailableError as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))

@@ -18,6 +18,8 @@ from ragotel.store.otlp_rows import Decoded, encode_rows
 
 MAX_BODY_BYTES = 64 << 20
 """Of one request, as sent and once unpacked."""
+MAX_ROWS_BYTES = 256 << 20
+"""Of its rows, as they are inserted."""
 
 
 class Receiver:
@@ -40,6 +42,7 @@ class Receiver:
 
         Raises:
             OtlpError: The body is no OTLP trace message.
+            TooLargeError: The body, or what it would become, is larger than the limit.
             InputError: The body cannot be unpacked.
             StoreUnavailableError: The rows may not be stored; the sender should try again.
         """
@@ -57,6 +60,6 @@ class Receiver:
 
 def _decode(unpacked: Callable[[], bytes], is_json: bool) -> tuple[list[bytes], Decoded, set[str]]:
     decoded = decode_json(unpacked()) if is_json else decode_protobuf(unpacked())
-    rows, foreign = encode_rows(decoded.rows), foreign_traces(decoded.rows)
+    rows, foreign = encode_rows(decoded.rows, MAX_ROWS_BYTES), foreign_traces(decoded.rows)
     decoded.rows.clear()
     return rows, decoded, foreign

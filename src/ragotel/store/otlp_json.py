@@ -62,14 +62,19 @@ def decode_json(body: bytes) -> Decoded:
 def decode_parsed(message: Any) -> Decoded:
     """The same for JSON that is parsed already: one message, or a list of them."""
     decoded = Decoded()
-    for one in message if isinstance(message, list) else [message]:
+    messages = message if isinstance(message, list) and message else [message]
+    for one in messages:
         if not isinstance(one, dict):
             raise OtlpError("the body is JSON, but not an object with resourceSpans")
         if one and not {"resourceSpans", "resource_spans", "partialSuccess"} & one.keys():
-            raise OtlpError(f"no resourceSpans, but {', '.join(map(repr, sorted(one)[:3]))}")
-        for resource_spans in _listed(one, "resourceSpans", "resource_spans"):
+            raise OtlpError(f"no resourceSpans, but {', '.join(map(_shown, sorted(one)[:3]))}")
+        for resource_spans in _frames(one, "resourceSpans", "resource_spans"):
             _resource_spans(resource_spans, decoded)
     return decoded
+
+
+def _shown(key: str) -> str:
+    return repr(key if len(key) <= 40 else f"{key[:40]}…")
 
 
 def _parse_int(digits: str) -> int | str:
@@ -78,9 +83,13 @@ def _parse_int(digits: str) -> int | str:
 
 
 def _resource_spans(message: Any, decoded: Decoded) -> None:
-    resource = _attributes(_child(message, "resource"))
-    scopes = _listed(message, "scopeSpans", "scope_spans")
-    for scope_spans in scopes or _listed(message, "instrumentationLibrarySpans"):
+    refusal, resource = "", {}
+    try:
+        resource = _attributes(_child(message, "resource"))
+    except SpanRejectedError as error:
+        refusal = f"resource: {error}"
+    scopes = _frames(message, "scopeSpans", "scope_spans")
+    for scope_spans in scopes or _frames(message, "instrumentationLibrarySpans"):
         scope = _child(scope_spans, "scope") or _child(scope_spans, "instrumentationLibrary")
         origin = Origin(
             resource.get("service.name", ""),
@@ -88,7 +97,10 @@ def _resource_spans(message: Any, decoded: Decoded) -> None:
             _text(scope, "name"),
             _text(scope, "version"),
         )
-        for span in _listed(scope_spans, "spans"):
+        for span in _listed(scope_spans, "spans", must=True):
+            if refusal:
+                decoded.reasons[refusal] += 1
+                continue
             try:
                 decoded.rows.append(_span(span, origin))
             except SpanRejectedError as error:
@@ -238,9 +250,21 @@ def _child(holder: Any, key: str) -> dict[str, Any]:
     return child if isinstance(child, dict) else {}
 
 
-def _listed(holder: Any, *keys: str) -> list[Any]:
+def _listed(holder: Any, *keys: str, must: bool = False) -> list[Any]:
+    """The list under the first of *keys*; where one *must* stand, anything but null is refused."""
     found = _pick(holder, *keys) if isinstance(holder, dict) else None
+    if must and not isinstance(found, (list, type(None))):
+        raise OtlpError(f"{keys[0]} is no list but {type(found).__name__}")
     return found if isinstance(found, list) else []
+
+
+def _frames(holder: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
+    """The objects around spans: one that is none may have held any number of them."""
+    found = _listed(holder, *keys, must=True)
+    for one in found:
+        if not isinstance(one, dict):
+            raise OtlpError(f"{keys[0]} has an element that is no object but {type(one).__name__}")
+    return found
 
 
 def _text(holder: dict[str, Any], *keys: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ragotel.store.otlp_rows import (
     SPAN_KINDS,
@@ -27,6 +27,8 @@ from ragotel.store.otlp_rows import (
     clamped_time,
 )
 from ragotel.store.otlp_values import MAX_DEPTH, value_text
+
+Raw = TypeVar("Raw", bytes, memoryview)
 
 
 class WireError(ValueError):
@@ -50,18 +52,21 @@ def decode_protobuf(body: bytes) -> Decoded:
 
 
 def _resource_spans(message: bytes, decoded: Decoded) -> None:
-    resource: Attributes = {}
+    refusal, resource = "", dict[str, str]()
     scopes: list[bytes] = []
     for number, value in _messages(message):
         if number == 1:
-            resource = _attributes([item for key, item in _messages(value) if key == 1])
+            try:
+                resource = _attributes([item for key, item in _messages(value) if key == 1])
+            except SpanRejectedError as error:
+                refusal = f"resource: {error}"
         elif number == 2:
             scopes.append(value)
     for scope in scopes:
-        _scope_spans(scope, resource, decoded)
+        _scope_spans(scope, resource, refusal, decoded)
 
 
-def _scope_spans(message: bytes, resource: Attributes, decoded: Decoded) -> None:
+def _scope_spans(message: bytes, resource: Attributes, refusal: str, decoded: Decoded) -> None:
     name = version = ""
     spans: list[bytes] = []
     for number, value in _messages(message):
@@ -74,6 +79,9 @@ def _scope_spans(message: bytes, resource: Attributes, decoded: Decoded) -> None
                 elif key == 2:
                     version = _text(item)
     origin = Origin(resource.get("service.name", ""), resource, name, version)
+    if refusal:
+        decoded.reasons[refusal] += len(spans)
+        return
     for span in spans:
         try:
             decoded.rows.append(_span(span, origin))
@@ -173,8 +181,8 @@ def _id(raw: bytes, size: int, what: str, *, may_lack: bool = False) -> str:
     raise SpanRejectedError(f"{what} of {len(raw)} bytes instead of {size}")
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+def _text(raw: Raw) -> str:
+    return str(raw, "utf-8", "replace")
 
 
 def _attributes(pairs: list[bytes]) -> Attributes:
@@ -182,7 +190,7 @@ def _attributes(pairs: list[bytes]) -> Attributes:
     return {key: value_text(value) for key, value in map(_key_value, pairs)}
 
 
-def _key_value(message: bytes, depth: int = 0) -> tuple[str, Any]:
+def _key_value(message: Raw, depth: int = 0) -> tuple[str, Any]:
     key, value = "", None
     for number, item in _messages(message):
         if number == 1:
@@ -192,7 +200,7 @@ def _key_value(message: bytes, depth: int = 0) -> tuple[str, Any]:
     return key, value
 
 
-def _any_value(message: bytes, depth: int) -> Any:
+def _any_value(message: Raw, depth: int) -> Any:
     """The Python value: str, bool, int, float, list, dict, bytes; None where nothing is set."""
     if depth > MAX_DEPTH:
         raise SpanRejectedError(f"attribute nested deeper than {MAX_DEPTH} levels")
@@ -208,23 +216,25 @@ def _any_value(message: bytes, depth: int) -> Any:
         elif number == 1:
             result = _text(value)
         elif number == 5:
-            result = [_any_value(item, depth + 1) for key, item in _messages(value) if key == 1]
+            # A view: each level of a nested value would otherwise copy all below it.
+            items = _messages(memoryview(value))
+            result = [_any_value(item, depth + 1) for key, item in items if key == 1]
         elif number == 6:
-            pairs = [item for key, item in _messages(value) if key == 1]
+            pairs = [item for key, item in _messages(memoryview(value)) if key == 1]
             result = dict(_key_value(item, depth + 1) for item in pairs)
         elif number == 7:
-            result = value
+            result = bytes(value)
     return result
 
 
-def _messages(message: bytes) -> Iterator[tuple[int, bytes]]:
+def _messages(message: Raw) -> Iterator[tuple[int, Raw]]:
     """The length-delimited fields of *message*; others are passed over."""
     for number, value in _fields(message):
-        if isinstance(value, bytes):
+        if not isinstance(value, int):
             yield number, value
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _fields(message: Raw) -> Iterator[tuple[int, int | Raw]]:
     """Each field's number and value: int for varint and fixed types, bytes for length-delimited."""
     at, end = 0, len(message)
     while at < end:
@@ -259,7 +269,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise WireError(f"wire type {wire_type}")
 
 
-def _varint(message: bytes, at: int, end: int) -> tuple[int, int]:
+def _varint(message: Raw, at: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= end:

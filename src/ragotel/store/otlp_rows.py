@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ragotel.store.encodings import TooLargeError
+
 TABLE = "otel_traces"
 FORMAT = "RowBinary"
 """The input format of `encode_rows`: one row after the other, no names, no separators."""
@@ -145,12 +147,17 @@ def clamped_time(at_ns: int) -> int:
     return min(max(at_ns, 0), LATEST_NS)
 
 
-def encode_rows(rows: Iterable[SpanRow]) -> list[bytes]:
+def encode_rows(rows: Iterable[SpanRow], limit_bytes: int | None = None) -> list[bytes]:
     """Each row as RowBinary in the order of `COLUMNS`; an insert takes them joined.
 
     Lone surrogates must have been repaired before.
+
+    Raises:
+        TooLargeError: Together they would have more than *limit_bytes*: each row has a copy of its
+            resource, so that few bytes on the wire can be very many rows.
     """
     encoded: list[bytes] = []
+    left = limit_bytes
     origins: dict[int, tuple[Origin, bytes, bytes]] = {}
     for row in rows:
         # Spans of one scope share their origin object, so its bytes are made once.
@@ -158,6 +165,12 @@ def encode_rows(rows: Iterable[SpanRow]) -> list[bytes]:
         if entry is None:
             entry = origins[id(row.origin)] = (row.origin, *_origin(row.origin))
         encoded.append(_row(row, entry[1], entry[2]))
+        if left is not None:
+            left -= len(encoded[-1])
+            if left < 0:
+                raise TooLargeError(
+                    f"the spans, each with its resource, are larger than {limit_bytes} bytes"
+                )
     return encoded
 
 

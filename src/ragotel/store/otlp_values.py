@@ -16,9 +16,8 @@ from ragotel.text import repair
 MAX_DEPTH = 64
 """Levels of lists in lists that a value may have; deeper ones cost their span, not the process."""
 
-_HTML = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+# Go's encoder writes these so; <, > and & it leaves alone where it is not told to write HTML.
+_SEPARATORS = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029"})
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -26,7 +25,7 @@ def value_text(value: Any) -> str:
     """Text of a decoded value: scalars plainly, lists and maps as compact JSON, bytes as base64.
 
     Maps are dicts, null is None. Text is repaired (U+FFFD for lone surrogates), NUL is kept.
-    A number that JSON lacks becomes null inside a list; alone, the exporter's words for it.
+    A number that JSON lacks becomes null inside a list; alone, the exporter's word for it.
     """
     if isinstance(value, str):
         return repair(value)
@@ -45,9 +44,8 @@ def value_text(value: Any) -> str:
 
 def float_text(number: float) -> str:
     """A double as Go prints it in JSON: 1, 0.5, 1e-7, 1e+21."""
-    if math.isnan(number) or math.isinf(number):
-        name = "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
-        return f"json: unsupported value: {name}"
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     text = repr(number)
     magnitude = abs(number)
     if magnitude and (magnitude < 1e-6 or magnitude >= 1e21):
@@ -85,4 +83,4 @@ def _json_text(value: Any, depth: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _encode_text(text).translate(_HTML)
+    return _encode_text(text).translate(_SEPARATORS)
