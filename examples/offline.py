@@ -25,8 +25,11 @@ ABSTENTION = "The passages do not say."
 
 _WORD = re.compile(r"[a-z0-9_]+")
 _STOP_WORDS = frozenset(
-    "a an and are as at be by can do does for from has how i if in into is it its of on or should "
-    "that the then there this to was what when where which with".split()
+    re.split(
+        " ",
+        "a an and are as at be by can do does for from has how i if in into is it its of on or "
+        "should that the then there this to was what when where which with",
+    )
 )
 _SENTENCE_END = re.compile(r"(?<=[.:;?])\s+(?=[A-Z\"*])|\n")
 

@@ -23,7 +23,7 @@ import ragotel
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from offline import (  # noqa: E402
+from offline import (
     BUDGET_TOKENS,
     HAS_MODEL,
     INDEX,
@@ -63,7 +63,9 @@ async def search(question: str, k: int = 10) -> list[Hit]:
     vector = (await asyncio.to_thread(ENCODER.encode, [question]))[0]
     scores = VECTORS @ np.array(vector)
     nearest = np.argsort(-scores, kind="stable")[:k]
-    return [Hit(PASSAGES[at]["chunk_id"], PASSAGES[at]["text"], float(scores[at])) for at in nearest]
+    return [
+        Hit(PASSAGES[at]["chunk_id"], PASSAGES[at]["text"], float(scores[at])) for at in nearest
+    ]
 
 
 @ragotel.rerank(model="shared-words")

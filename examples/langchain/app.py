@@ -29,7 +29,7 @@ import ragotel
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from offline import (  # noqa: E402
+from offline import (
     BUDGET_TOKENS,
     HAS_MODEL,
     INDEX,
@@ -101,9 +101,7 @@ class ExtractiveChatModel(BaseChatModel):
 
 def make_retriever() -> EnsembleRetriever:
     documents = [
-        Document(
-            id=one["chunk_id"], page_content=one["text"], metadata={"source": one["doc_id"]}
-        )
+        Document(id=one["chunk_id"], page_content=one["text"], metadata={"source": one["doc_id"]})
         for one in passages()
     ]
     store = InMemoryVectorStore(SentenceEmbeddings())

@@ -28,7 +28,7 @@ import ragotel
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from offline import (  # noqa: E402
+from offline import (
     HAS_MODEL,
     INDEX,
     MODEL,

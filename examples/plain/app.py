@@ -1,6 +1,6 @@
 """Questions about Python's language reference, in plain Python: one decorator on each function.
 
-    python app.py "What is the default tab size of str.expandtabs?"
+python app.py "What is the default tab size of str.expandtabs?"
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ragotel
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from offline import (  # noqa: E402
+from offline import (
     BUDGET_TOKENS,
     HAS_MODEL,
     INDEX,

@@ -29,6 +29,11 @@ PAGES = [
     "docs/conventions.md",
 ]
 NOT_RUN = {"docs/performance.md": "the benchmarks have tests and a time of their own"}
+WITH_EXAMPLES = {
+    f"docs/{name}.md"
+    for name in ("fastapi", "haystack", "langchain", "llama-index", "plain-python")
+}
+"""Followed by tests/examples, where their libraries are."""
 
 
 def _read(page: str) -> str:
@@ -77,7 +82,7 @@ def test_every_page_with_commands_is_followed() -> None:
         for page in [str(path.relative_to(REPOSITORY))]
         if any(block.language == "console" for block in blocks(page, _read(page)))
     }
-    assert with_commands == {*PAGES, *NOT_RUN}
+    assert with_commands == {*PAGES, *NOT_RUN, *WITH_EXAMPLES}
 
 
 @pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/instrumenting.md"])

@@ -1,4 +1,4 @@
-"""The examples as a user runs them: each in a process of its own, what it sends loaded into a store."""
+"""The examples as a user runs them: a process each, what it sends loaded into a store."""
 
 from __future__ import annotations
 
@@ -127,8 +127,7 @@ def rows(store: Store, question: str) -> dict[str, Any]:
         stage["scores"] = [None if one is None else round(one, 4) for one in stage["scores"]]
     prompts = store.rows(f"select {PROMPTS} from rag_prompts {where}", given)
     usage = store.rows(
-        "select input_tokens, output_tokens from rag_stages "
-        f"{where} and stage = 'generate'",
+        f"select input_tokens, output_tokens from rag_stages {where} and stage = 'generate'",
         given,
     )
     return {"request": request, "stages": stages, "prompts": prompts, "usage": usage}
@@ -159,7 +158,7 @@ def _near(value: Any) -> Any:
 
 
 def verdicts(store: Store) -> dict[str, tuple[str, str, Any]]:
-    """Question to bucket, loss stage and gold rank; labels and manifest are those of the examples."""
+    """Question to bucket, loss stage and gold rank, by the labels and manifest of the examples."""
     data = EXAMPLES / "data"
     load_manifest(store, [str(data / "passages.jsonl")], Version(INDEX, VERSION))
     load_labels(store, [str(data / "labels.jsonl")])

@@ -11,7 +11,7 @@ from served import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "examples"))
 
-from chat_server import Chat, chat_server  # noqa: E402
+from chat_server import Chat, chat_server
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ pytest.importorskip("haystack")
 import asking
 from chat_server import Chat
 from following import follow
+
 from ragotel.store import Store
 
 NAME, PAGE = "haystack", "docs/haystack.md"
@@ -20,13 +21,15 @@ def test_rows_prompts_and_verdicts(store: Store, tmp_path: Path, chat: Chat) -> 
     with asking.recording_to(store, tmp_path) as endpoint:
         printed = asking.ask(NAME, endpoint, asking.QUESTIONS, chat.url)
     asking.assert_recorded(store, NAME, printed, chat)
+    radix, glue, loop, size = asking.QUESTIONS
     assert asking.verdicts(store) == {
-        # verdicts
+        radix: ("ungraded", "none", 1),
+        glue: ("retrieval_miss", "not_retrieved_by_any_leg", None),
+        loop: ("retrieval_miss", "not_retrieved_by_any_leg", None),
+        size: ("retrieval_miss", "fusion_limit", None),
     }
 
 
-def test_the_page_is_true(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_is_true(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its commands print what it shows, without a model; its code stands in the example."""
     follow(PAGE, NAME, store, tmp_path, capsys)

@@ -11,6 +11,7 @@ pytest.importorskip("langchain_openai")
 import asking
 from chat_server import Chat
 from following import follow
+
 from ragotel.store import Store
 
 NAME, PAGE = "langchain", "docs/langchain.md"
@@ -21,13 +22,15 @@ def test_rows_prompts_and_verdicts(store: Store, tmp_path: Path, chat: Chat) -> 
     with asking.recording_to(store, tmp_path) as endpoint:
         printed = asking.ask(NAME, endpoint, asking.QUESTIONS, chat.url)
     asking.assert_recorded(store, NAME, printed, chat)
+    radix, glue, loop, size = asking.QUESTIONS
     assert asking.verdicts(store) == {
-        # verdicts
+        radix: ("ungraded", "none", 1),
+        glue: ("retrieval_miss", "not_retrieved_by_any_leg", None),
+        loop: ("context_problem", "assemble", 6),
+        size: ("context_problem", "fused_beyond_cutoff", 10),
     }
 
 
-def test_the_page_is_true(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_is_true(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its commands print what it shows, without a model; its code stands in the example."""
     follow(PAGE, NAME, store, tmp_path, capsys)
