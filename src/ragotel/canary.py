@@ -12,8 +12,8 @@ from typing import Any
 
 import ragotel
 from ragotel import recorder
+from ragotel.model import CANARY_SERVICE
 
-SERVICE = "ragotel-doctor"
 QUESTION = "How long may a canary sing?"
 CLAIM = "21 minutes"
 _PASSAGES = (
@@ -49,8 +49,8 @@ _request_ids: list[str | None] = []
 
 def main() -> None:
     """Ask once, wait for the delivery, print what happened."""
-    ragotel.configure(service=SERVICE, retry_s=_WAIT_S / 2, exit_timeout_s=1.0)
-    answer(QUESTION, user_id=SERVICE)
+    ragotel.configure(service=CANARY_SERVICE, retry_s=_WAIT_S / 2, exit_timeout_s=1.0)
+    answer(QUESTION, user_id=CANARY_SERVICE)
     active = recorder.active
     is_delivered = ragotel.flush(_WAIT_S)
     facts: dict[str, Any] = {"request_id": _request_ids[-1], "is_delivered": is_delivered}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli_store import REQUESTS, TRACES, Ran, fill, run_in
+from cli_store import ASKED_AT, REQUESTS, TRACES, Ran, fill, insert_spans, request_spans, run_in
+from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store
 
 
@@ -115,6 +116,7 @@ def test_the_sql_is_shown_with_its_parameters(ragotel: Callable[..., Ran]) -> No
     """--sql prints what would run, parameters apart, and runs nothing."""
     assert ragotel("find", "--user", "o'brien", "--limit", "3", "--sql").out == (
         "set param_user_id = 'o\\'brien';\n"
+        "set param_canary = 'ragotel-doctor';\n"
         "set param_limit = '3';\n"
         "select\n"
         "    trace_id, request_id, started_at, service_name, user_id, session_id, tenant,\n"
@@ -122,6 +124,7 @@ def test_the_sql_is_shown_with_its_parameters(ragotel: Callable[..., Ran]) -> No
         "    0 as words_matched\n"
         "from rag_requests\n"
         "where user_id = {user_id:String}\n"
+        "    and service_name != {canary:String}\n"
         "order by words_matched desc, started_at desc, trace_id, request_id\n"
         "limit 1 by trace_id, request_id\n"
         "limit {limit:UInt32};\n"
@@ -146,3 +149,25 @@ def test_a_batch_that_came_twice_is_found_once(ragotel: Callable[..., Ran], stor
     """A duplicated delivery adds no line."""
     fill(store)
     assert len(json.loads(ragotel("find", "--json").out)) == 3
+
+
+def test_the_doctors_canary_is_no_service_of_a_user(store: Store, capsys: Any) -> None:
+    """It is in no list and no count, and can be shown by its id or asked for by its name."""
+    ragotel = run_in(store, capsys)
+    spans = request_spans(0, CANARY_SERVICE, "How long?", "21 minutes", ASKED_AT)
+    insert_spans(store, *((*span[:5], CANARY_SERVICE, *span[6:]) for span in spans))
+    for view in (
+        *("dist_coverage", "dist_costs", "dist_flags", "rag_template_versions"),
+        "rag_labelled_requests",
+    ):
+        assert store.scalar(f"select count() from {view}") == 0, view
+    assert ragotel("find", "--text", "minutes").err == "No request is like that.\n"
+    assert _found(ragotel("find", "--service", CANARY_SERVICE, "--json")) == [REQUESTS[0]]
+    assert _found(ragotel("find", "--request", REQUESTS[0], "--json")) == [REQUESTS[0]]
+    assert ragotel("labels", "resolve", "--claim", "original box").err == (
+        "None of 0 chunk texts states it: the corpus may not hold it. "
+        "Look at the ingest manifest next.\n"
+    )
+    day = ("--since", "2026-11-19", "--until", "2026-11-19")
+    assert ragotel("check", *day, "--json").json["judged"]["requests"] == 0
+    assert store.scalar(f"select rag_is_canary('{CANARY_SERVICE}')")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragotel.errors import RagotelError
+from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store, open_store, pending
 
 _CANARY_S = 60
@@ -180,10 +181,12 @@ def _look_at_services(store: Store, diagnosis: Diagnosis, days: int) -> None:
         f"{shares},\n"
         "    sum(dist.capture_errors) as capture_errors, sum(dist.lost_spans) as lost_spans\n"
         "from dist_coverage as dist\n"
-        "where service_name != 'ragotel-doctor'\n"
-        "    and day > (select max(toDate(started_at)) from rag_requests) - {days:UInt32}\n"
+        "where day > (\n"
+        "        select max(toDate(started_at)) from rag_requests\n"
+        "        where service_name != {canary:String}\n"
+        "    ) - {days:UInt32}\n"
         "group by service_name\norder by service_name",
-        {"days": days},
+        {"days": days, "canary": CANARY_SERVICE},
     )
     for row in rows:
         _look_at_service(diagnosis, row)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store
 from ragotel.text import normalise
 from ragotel.triage.question import Conditions, Question
@@ -107,6 +108,8 @@ def _conditions(search: Search) -> Conditions:
     where.equal("session_id", search.session)
     where.equal("tenant", search.tenant)
     where.equal("service_name", search.service)
+    if search.service is None and search.request is None:
+        where.add("service_name != {canary:String}", canary=CANARY_SERVICE)
     if search.request is not None:
         where.add(
             "(request_id = {request:String} or trace_id = lower({request:String})\n"

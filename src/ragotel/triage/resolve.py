@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ragotel.errors import InputError
+from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store
 from ragotel.text import normalise
 from ragotel.triage.labels import Label, read_label, write_labels
@@ -154,6 +155,8 @@ def _in_place(source: str, place: Place) -> Conditions:
     where.add("ifNull(chunk_id, '') != ''")
     if source == "rag_index_chunks":
         where.add("deleted = 0")
+    if source == "rag_candidates":
+        where.add("service_name != {canary:String}", canary=CANARY_SERVICE)
     where.equal("index_name", place.index_name)
     where.equal("version", place.version)
     if place.under:

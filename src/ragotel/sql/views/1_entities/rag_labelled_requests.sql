@@ -8,7 +8,8 @@ create or replace view rag_labelled_requests as
 select distinct trace_id, request_id, label_id, query_hash
 from rag_requests
 where
-    (
+    not rag_is_canary(service_name)
+    and (
         convention = 'ragotel'
         or trace_id not in (
             select trace_id

@@ -13,5 +13,5 @@ select
     uniqExact(trace_id, request_id, span_id) as prompts,
     avg(tokens) as mean_prompt_tokens
 from rag_prompts final
-where template_name != '' or template_version != ''
+where (template_name != '' or template_version != '') and not rag_is_canary(service_name)
 group by service_name, name, version

@@ -43,6 +43,7 @@ with
                 sent_ids,
                 evidence
             from rag_prompts final
+            where not rag_is_canary(service_name)
         ) as prompts
             on prompts.trace_id = flows.trace_id
             and prompts.request_id = flows.request_id

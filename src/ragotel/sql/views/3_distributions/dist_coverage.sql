@@ -52,6 +52,7 @@ with
                 sum(spans) as cause_spans,
                 sum(requests) as cause_requests
             from rag_losses final
+            where not rag_is_canary(service_name)
             group by day, service_name, cause
         )
         group by day, service_name
@@ -76,6 +77,7 @@ with
         from (
             select trace_id, request_id, started_at, service_name, capture_errors
             from rag_requests final
+            where not rag_is_canary(service_name)
         ) as requests
         left join recorded
             on recorded.trace_id = requests.trace_id and recorded.request_id = requests.request_id

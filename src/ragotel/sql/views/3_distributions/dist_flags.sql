@@ -50,7 +50,9 @@ with
                 null
             ) as last_count
         from rag_stages final
-        where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
+        where
+            stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble', 'generate')
+            and not rag_is_canary(service_name)
         group by trace_id, request_id
     ),
     deepened as (

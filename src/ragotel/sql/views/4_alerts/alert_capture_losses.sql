@@ -13,6 +13,7 @@ with
             sum(requests) as lost_requests,
             argMax(trace_id, lost_at) as example_trace_id
         from rag_losses final
+        where not rag_is_canary(rag_losses.service_name)
         group by day, service_name, cause
     ),
     stored as (

@@ -17,7 +17,7 @@ with
             stage = 'rerank' and rerank_effect = 'identity' and ifNull(candidate_count, 0) >= 2 as is_idle,
             stage = 'rerank' and ifNull(candidate_count, 0) >= 2 as is_rerank
         from rag_stages final
-        where stage in ('retrieve', 'rerank')
+        where stage in ('retrieve', 'rerank') and not rag_is_canary(rag_stages.service_name)
     ),
     failures as (
         select
