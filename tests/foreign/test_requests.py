@@ -221,6 +221,8 @@ def test_a_label_gives_its_verdict_and_show_draws_it(store: Store, tmp_path: Pat
             "question": "q?",
             "passages": [{"chunk_ids": ["d9"]}],
         },
+        {"label_id": "by-id", "set": "d", "question": "q?", "passages": [{"chunk_ids": ["d1"]}]},
+        {"label_id": "goldless", "set": "e", "question": "q?"},
     ]
     path = tmp_path / "labels.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
@@ -233,8 +235,17 @@ def test_a_label_gives_its_verdict_and_show_draws_it(store: Store, tmp_path: Pat
         "ranked": ("context_problem", []),
         "sent": ("ungraded", []),
         "elsewhere": ("unknown", ["index_name"]),
+        "by-id": ("unknown", ["sent_ids"]),
+        "goldless": ("unknown", ["gold"]),
     }
     picture = show_request(store, trace_id("1"))
+    assert {verdict["label_id"]: verdict["owner"] for verdict in picture.verdicts} == {
+        "ranked": "prompt assembly or chunking",
+        "sent": "evaluation",
+        "elsewhere": "instrumentation",
+        "by-id": "instrumentation",
+        "goldless": "the label's owner",
+    }
     assert [entry["convention"] for entry in picture.lists] == ["openinference"]
     assert picture.prompt is not None
     assert picture.prompt["prompt"] == "two q?"

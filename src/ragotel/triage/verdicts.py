@@ -33,6 +33,12 @@ GROUPINGS: Mapping[str, tuple[str, ...]] = {
 FIXES = ("owner", "fixes_that_work", "fixes_that_cannot")
 """What triage_fixes says of a verdict."""
 
+_OF_LABELS: Mapping[str, str] = {
+    "gold": "name what answers the question in the label: chunk ids, documents or spans",
+    "claim": "add to the label the words that state the fact (spans), as its chunk was trimmed",
+}
+"""What only the owner of the label can add, by the word in `missing`; nothing is to be recorded."""
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -98,11 +104,18 @@ def fixes_of(store: Store) -> dict[tuple[str, str, str], dict[str, Any]]:
 def with_fixes(store: Store, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of triage_requests with the columns of FIXES beside their own."""
     fixes = fixes_of(store)
+    return [{**row, **_fix_of(row, fixes)} for row in rows]
+
+
+def _fix_of(
+    row: Mapping[str, Any], fixes: Mapping[tuple[str, str, str], Mapping[str, Any]]
+) -> dict[str, Any]:
     nothing: dict[str, Any] = {"owner": "", "fixes_that_work": [], "fixes_that_cannot": []}
-    return [
-        {**row, **fixes.get((row["bucket"], row["loss_stage"], row["attribution"]), nothing)}
-        for row in rows
-    ]
+    fix = {**nothing, **fixes.get((row["bucket"], row["loss_stage"], row["attribution"]), {})}
+    wanted = [_OF_LABELS[word] for word in row["missing"] if word in _OF_LABELS]
+    if row["bucket"] == "unknown" and wanted:
+        fix.update(owner="the label's owner", fixes_that_work=wanted)
+    return fix
 
 
 def buckets_question(part: Slice, *, by: str | None = None) -> Question:

@@ -123,7 +123,7 @@ from (
                 ['unknown', 'none', 'assemble', 'not_indexed', 'not_retrieved_by_any_leg', 'retrieved_beyond_cutoff', 'fusion_limit', 'fused_beyond_cutoff', 'filtered', 'rerank_demoted', 'blend_demoted'],
                 ['unknown'],
                 'instrumentation',
-                ['record what `missing` names; `ragotel doctor` says which line of code does it'],
+                ['record what `missing` names; `ragotel doctor` says which line of code does it', 'complete the label, where `missing` is gold or claim'],
                 ['any fix of a stage: which stage is at fault is not known']
             ),
             (

@@ -531,6 +531,7 @@ with
                     in_index is null, if(empty(missing_for_existence), ['candidates'], missing_for_existence),
                     in_ranked_list is null,
                     if(not has_ids and lists_are_recorded, ['chunk_texts'], ['candidates']),
+                    not has_claim, if(id_in_prompt = 1, ['claim'], ['sent_ids']),
                     ['prompt']
                 ),
                 if(has_unusable_probe, ['probe'], [])
