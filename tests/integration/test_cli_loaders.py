@@ -423,6 +423,9 @@ def test_a_decision_is_about_a_request_that_the_label_judges(
     fill(store)
     add = ("labels", "add", "--question", "What does the warranty cover?", "--span", "two years")
     assert ragotel(*add, "--id", "cover").code == 0
+    listed = ragotel("labels", "list", "--set", "default", "--json").json
+    assert [row["label_id"] for row in listed] == ["cover"]
+    assert ragotel("labels", "list", "--set", "nope").code == 1
     decide = ("labels", "decide", "cover")
     assert ragotel(*decide, REQUESTS[0], "--defect", "none") == Ran(
         2,

@@ -111,7 +111,7 @@ def test_the_command_prints_the_slices(asked: Store, monkeypatch: pytest.MonkeyP
     ]
     result = CliRunner().invoke(recall.recall, ["--by-tag", "nobody"])
     assert result.stderr == (
-        "No labelled request is like that and has the tag 'nobody'; tags: plan, gated.\n"
+        "No labelled request is like that and has the tag 'nobody'; tags: 'plan', 'gated'.\n"
     )
 
 

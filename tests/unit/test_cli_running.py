@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,18 @@ def test_help_loads_no_engine_and_no_extra() -> None:
         (f"find --limit {'9' * 5000}", "is no whole number from 1 to 10,000."),
         ("find --since=", "'' is no time: write 2026-11-19"),
         ("buckets --until=", "'' is no time: write 2026-11-19"),
+        ("buckets --since 2026-02-01 --until 2026-01-01", "--since 2026-02-01 is after --until "),
+        ("find --since 2026-02-01 --until 2026-01-01", "--since 2026-02-01 is after --until "),
+        ("find --request=", "--request is empty"),
+        ("complaint x --text=", "--text is empty: say what the user said."),
+        (
+            "ablate --generator a:b --judge a:b --set x --mode position --positions 9 --of 5",
+            "None of --positions 9 lies within --of 5.",
+        ),
+        (
+            "ablate --generator a:b --judge a:b --set x --mode position --against ²/3",
+            "'²/3' names no row; write 3/5 for position 3 of 5.",
+        ),
         ("serve --http-port 70000", "'70000' is no whole number from 0 to 65,535."),
     ],
 )
@@ -55,6 +68,15 @@ def test_a_number_out_of_reach_is_wrong_use(capsys: Any, arguments: str, says: s
     told = capsys.readouterr()
     assert (code, told.out, told.err.count("\n")) == (2, "", 1)
     assert says in told.err
+
+
+def test_the_sql_as_json_has_its_parameters_apart(capsys: Any) -> None:
+    """--sql with --json is one JSON document, as --json is everywhere."""
+    for command in ("triage", "find", "recall"):
+        assert run([command, "--service", "o'brien", "--sql", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["parameters"]["service_name"] == "o'brien"
+        assert "{service_name:String}" in told["sql"]
 
 
 @pytest.mark.parametrize("name", sorted(set(TABLE) - {"demo", "serve", "load"}))

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 
 
+def print_sql(question: Question, *, as_json: bool) -> None:
+    """Print the SELECT with its parameters: for `clickhouse client`, or as JSON."""
+    if as_json:
+        print_json({"sql": question.sql, "parameters": question.parameters})
+    else:
+        click.echo(question.as_script())
+
+
 def answer(
     question: Question,
     show: Callable[[Rows], None],
@@ -38,7 +46,7 @@ def answer(
         complete: Adds to the rows what else the store knows, while it is open.
     """
     if show_sql:
-        click.echo(question.as_script())
+        print_sql(question, as_json=as_json)
         return 0
     with ready_store(dsn) as store:
         rows = question.ask(store)

@@ -67,6 +67,8 @@ def erase(
             }
         )
     else:
+        if user_id and not done.requests:
+            say(f"No request of the user {user_id!r} is recorded.", err=True)
         print_rows(tables, _TABLES[:2] if is_dry else _TABLES)
         say("")
         say(_summary(done.requests, done.traces, done.left, is_dry))

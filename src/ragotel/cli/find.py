@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragotel.cli.answering import print_sql
 from ragotel.cli.options import Whole, common_options, ready_store, sql_option
 from ragotel.cli.output import Column, print_json, print_rows, say
+from ragotel.cli.verdicts import slice_of
 from ragotel.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ def find(
     from ragotel.triage.find import Search, find_question, find_requests
     from ragotel.triage.times import parse_moment
 
+    bounds = slice_of(since, until, None, None, None)
     search = Search(
         text=text,
         user=user,
@@ -80,14 +83,14 @@ def find(
         tenant=tenant,
         service=service,
         request=request,
-        since=None if since is None else parse_moment(since),
-        until=None if until is None else parse_moment(until),
+        since=bounds.since,
+        until=bounds.until,
         around=None if around is None else parse_moment(around),
         limit=limit,
     )
     search = _checked(search, within)
     if show_sql:
-        click.echo(find_question(search).as_script())
+        print_sql(find_question(search), as_json=as_json)
         return 0
     with ready_store(dsn) as store:
         found = find_requests(store, search)

@@ -115,6 +115,8 @@ def complaint(
     from ragotel.triage.references import resolve_request
     from ragotel.triage.times import parse_moment
 
+    if not text.strip():
+        raise click.UsageError("--text is empty: say what the user said.")
     moment = None if at is None else parse_moment(at).middle
     with ready_store(dsn) as store:
         key = resolve_request(store, request_ref)

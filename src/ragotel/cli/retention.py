@@ -52,7 +52,7 @@ class SetCommand(click.Command):
 
 
 @retention.command("set", cls=SetCommand, short_help="Keep a kind for so many days.")
-@click.argument("kind", type=click.Choice(_KINDS))
+@click.argument("kind", metavar="KIND", type=click.Choice(_KINDS))
 @click.argument("days", metavar="DAYS|forever")
 @common_options
 def set_days(kind: str, days: str, dsn: str | None, as_json: bool) -> None:

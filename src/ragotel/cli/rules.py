@@ -57,6 +57,9 @@ def list_rules(dsn: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        say("No rule is registered; `ragotel rules register FILE` does it.", err=True)
+        return
     print_rows([{**row, "short_hash": row["rule_hash"][:12]} for row in rows], _LIST)
 
 

@@ -35,6 +35,8 @@ def list_templates(
     from ragotel.triage.templates import templates_question
 
     question = templates_question(name, service)
+    what = "with a template" if name is None else f"of the template {name!r}"
+    by = "" if service is None else f" by the service {service!r}"
     columns = (
         Column("service_name", "service"),
         Column("name", "template"),
@@ -47,7 +49,7 @@ def list_templates(
     return answer(
         question,
         lambda rows: print_rows(rows, columns),
-        nothing="No prompt with a template was recorded; see `template=` on assemble.",
+        nothing=f"No prompt {what} was recorded{by}; see `template=` on assemble.",
         show_sql=show_sql,
         dsn=dsn,
         as_json=as_json,

@@ -58,13 +58,21 @@ def slice_of(
     run: str | None,
     service: str | None,
 ) -> Slice:
-    """The Slice that the options of `slice_options` mean."""
+    """The Slice that the options of `slice_options` mean; one that cannot hold anything is refused.
+
+    Raises:
+        UsageError: It ends before it begins.
+    """
     from ragotel.triage.times import parse_moment
     from ragotel.triage.verdicts import Slice
 
+    begin = None if since is None else parse_moment(since)
+    end = None if until is None else parse_moment(until)
+    if begin is not None and end is not None and begin.start >= max(end.end, end.start):
+        raise click.UsageError(f"--since {since} is after --until {until}")
     return Slice(
-        since=None if since is None else parse_moment(since),
-        until=None if until is None else parse_moment(until),
+        since=begin,
+        until=end,
         label_set=label_set,
         run=run,
         service=service,

@@ -185,15 +185,15 @@ def _open_embedded(dsn: Dsn, *, create: bool) -> Store:
     folder = Path(dsn.path)
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{dsn.path} is a file, and a store is a folder: name another place.")
-    if not create and not (folder / "metadata").exists():
-        # The engine would make its own files in any folder that it is given.
-        raise StoreError(
-            f"There is no store at {dsn.path}; `ragotel init --store {dsn.text}` makes one."
-        )
     if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
         raise StoreError(
             f"The folder {dsn.path} cannot be written by this user, and the embedded engine writes "
             "also where it only reads: ask the `ragotel serve` that holds it, by --store http://..."
+        )
+    if not create and not (folder / "metadata").exists():
+        # The engine would make its own files in any folder that it is given.
+        raise StoreError(
+            f"There is no store at {dsn.path}; `ragotel init --store {dsn.text}` makes one."
         )
     try:
         import chdb  # noqa: F401

@@ -243,7 +243,9 @@ def labels_question(
 ) -> Question:
     """One row per label as it was loaded last: its sets, question and number of passages."""
     where = Conditions()
-    where.equal("label_set", label_set)
+    if label_set is not None:
+        # Without its table's name it would be the aggregate that is called so.
+        where.add("passages.label_set = {label_set:String}", label_set=label_set)
     where.equal("label_id", label_id)
     where.parameters["limit"] = limit
     return Question(
@@ -254,8 +256,8 @@ def labels_question(
         "    arrayDistinct(groupArrayArray(chunk_ids)) as chunk_ids,\n"
         "    arrayDistinct(groupArrayArray(spans)) as spans,\n"
         "    any(question) as question, any(expected_answer) as expected_answer\n"
-        f"from rag_label_passages\n{where}\ngroup by label_id\norder by label_set, label_id\n"
-        "limit {limit:UInt32}",
+        f"from rag_label_passages as passages\n{where}\ngroup by label_id\n"
+        "order by label_set, label_id\nlimit {limit:UInt32}",
         where.parameters,
     )
 
