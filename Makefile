@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 BUILDER    := go.opentelemetry.io/collector/cmd/builder@v0.165.0
 COLLECTOR  := $(HOME)/.cache/ragotel/collector/$(shell sha256sum collector/builder.yaml | cut -c1-16)
 
-.PHONY: install demo test bench lint format docs collector audit clean
+.PHONY: install demo test bench fuzz lint format docs collector audit clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,12 @@ test: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+
+# Each target of fuzz/ for so long; what breaks is in fuzz/found/. fuzz/README.md says what must hold.
+MINUTES ?= 10
+fuzz: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3.0'
+	$(BIN)/python fuzz/run.py --minutes $(MINUTES)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
