@@ -71,7 +71,7 @@ def ask(name: str, endpoint: str, questions: Sequence[str], model_url: str = "")
         env=_variables(endpoint, model_url),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=400,
         check=False,
     )
     assert done.returncode == 0, done.stderr

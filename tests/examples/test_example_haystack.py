@@ -13,6 +13,7 @@ from following import follow
 
 from ragotel.store import Store
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 NAME, PAGE = "haystack", "docs/haystack.md"
 
 

@@ -14,6 +14,7 @@ from following import follow
 
 from ragotel.store import Store
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 NAME, PAGE = "langchain", "docs/langchain.md"
 
 

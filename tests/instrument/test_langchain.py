@@ -223,6 +223,21 @@ def test_usage_told_in_parts_is_added_up(recorded: Recorded) -> None:
     assert stage["gen_ai.usage.output_tokens"] == 6
 
 
+def test_a_call_after_the_answer_is_no_generation(recorded: Recorded) -> None:
+    """A judge that is asked once the answer is there gave no answer."""
+    judge = GenericFakeChatModel(messages=iter([AIMessage("Yes, as asked.")]))
+
+    @ragotel.request
+    def answer(question: str) -> str:
+        reply = str(model().invoke(question).content)
+        assert judge.invoke(f"Is this right? {reply}").content == "Yes, as asked."
+        return reply
+
+    assert answer(QUESTION) == ANSWER
+    assert [stage["gen_ai.usage.input_tokens"] for stage in recorded.stages("generate")] == [120]
+    assert len(recorded.stages("model_call")) == 1
+
+
 def test_documents_rebuilt_without_ids_are_matched_by_their_text(recorded: Recorded) -> None:
     """A reranker that loses the ids does not make new candidates."""
     retriever = ContextualCompressionRetriever(
