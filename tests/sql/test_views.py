@@ -3,6 +3,9 @@
 A case is a folder <view>/<world>/ with expected.csv; its input is worlds/<world>/, or the files
 beside expected.csv where it has its own. Rows were written from the rules of docs/triage.md.
 RAGOTEL_RECORD=1 rewrites expected.csv with what the views say: read the diff before you keep it.
+
+The world 'miss' is delivered twice, as after a timeout: its rows are those of one delivery, which is
+what is recorded.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from ragotel.store import Store, catalog
 HERE = Path(__file__).resolve().parent
 VIEWS = [file.name for file in catalog.views()]
 WORLDS = ("hit", "miss", "malformed")
+DELIVERED_TWICE = "miss"
 RECORD = bool(os.environ.get("RAGOTEL_RECORD"))
 
 OF_THE_CLOCK = {"ablated_at", "probed_at", "standing", "ingested_at", "loaded_at", "written_at"}
@@ -46,6 +50,8 @@ class World:
         self.database = store.database
         self.is_junked = folder.name == "malformed"
         deliver(store, folder)
+        if folder.name == DELIVERED_TWICE and not RECORD:
+            deliver(store, folder)
         self.junk_count = deliver_junk(store) if self.is_junked else 0
         tell(store, folder)
 
@@ -123,15 +129,13 @@ def test_junk_is_counted_and_never_lost(world: World) -> None:
     assert dict(marks) == {"malformed": kinds - 2, "empty": 1, "whole": 1}
 
 
-def test_a_batch_delivered_twice_changes_no_row_of_any_view(world: World) -> None:
-    """After a timeout the service sends all spans again: every view says what it said before."""
-    if world.folder.name != "hit":
+def test_a_batch_delivered_twice_is_stored_twice(world: World) -> None:
+    """After a timeout the service sends all spans again: no view above says it twice, the spans do."""
+    if world.folder.name != DELIVERED_TWICE:
         pytest.skip("one world is enough")
-    before = {view: (HERE / view / "hit" / "expected.csv").read_text("utf-8") for view in VIEWS}
-    count = world.store.scalar("select count() from otel_traces")
-    deliver(world.store, world.folder)
-    assert world.store.scalar("select count() from otel_traces") == 2 * count
-    assert {view: world.read(view) for view in VIEWS} == before
+    counts = "select count(), uniqExact(TraceId, SpanId) from otel_traces"
+    ((stored, spans),) = world.store.query(counts).result_rows
+    assert stored == 2 * spans
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view not in STATED])

@@ -1,6 +1,6 @@
 -- answers: in which index versions did a gold passage come, change or go, by id or by its wording?
--- grain:   one row per label × gold passage
--- reads:   rag_label_passages, rag_index_changes, rag_index_chains, rag_chunks
+-- grain:   one row per label × gold passage that some index version holds or could hold
+-- reads:   rag_labels, rag_label_passages, rag_index_changes, rag_index_chains, rag_chunks
 -- by_id: (index, [(version, deleted, sha)]) per labelled chunk. by_text, for a passage without ids: the whole
 -- versions that state it, and those that hold a text which is not known.
 create or replace view rag_gold_changes as
@@ -43,7 +43,7 @@ with
         from (
             select *
             from rag_index_changes
-            where (select count() from worded) > 0
+            where (select count() from rag_labels where empty(chunk_ids) and empty(doc_ids)) > 0
         ) as changes
         inner join (
             select *
@@ -77,13 +77,9 @@ with
         )
         group by label_id, passage
     )
-select
-    passages.label_id as label_id,
-    passages.passage as passage,
-    by_id.by_id as by_id,
-    by_text.stated_in as stated_in,
-    by_text.unread_in as unread_in
-from passages
-left join by_id on by_id.label_id = passages.label_id and by_id.passage = passages.passage
-left join by_text on by_text.label_id = passages.label_id and by_text.passage = passages.passage
+select label_id, passage, by_id, [] as stated_in, [] as unread_in
+from by_id
+union all
+select label_id, passage, [] as by_id, stated_in, unread_in
+from by_text
 settings join_use_nulls = 0

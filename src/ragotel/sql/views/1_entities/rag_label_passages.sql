@@ -7,50 +7,36 @@
 -- claims: the wordings, any of which will do; the passage's own text where it has no wording.
 create or replace view rag_label_passages as
 with
-    newest as (
-        select label_id as newest_id, max(loaded_at) as newest_at
-        from rag_labels
-        group by label_id
-    ),
     labels as (
-        select labels.*
-        from rag_labels as labels final
-        inner join newest on newest.newest_id = labels.label_id and newest.newest_at = labels.loaded_at
+        select *
+        from (
+            select *, max(loaded_at) over (partition by label_id) as newest_at
+            from rag_labels final
+        )
+        where loaded_at = newest_at
     ),
-    wanted_docs as (
-        select distinct arrayJoin(doc_ids) as doc_id
-        from rag_labels
-    ),
-    doc_chunks as (
-        select doc_id, groupUniqArray(chunk_id) as chunk_ids
-        from rag_index_chunks
-        where doc_id in (select doc_id from wanted_docs) and deleted = 0
-        group by doc_id
-    ),
-    gold_hashes as (
-        select label_id, passage, groupUniqArray(rows.chunk_sha) as hashes
-        from (select label_id, passage, arrayJoin(chunk_ids) as chunk_id from labels) as wanted
+    by_chunk as (
+        select
+            label_id,
+            passage,
+            groupUniqArrayIf(rows.chunk_sha, rows.chunk_sha != '') as hashes,
+            groupUniqArrayIf(rows.doc_id, rows.doc_id != '') as gold_doc_ids
+        from (select label_id, passage, arrayJoin(chunk_ids) as chunk_id from rag_labels final) as wanted
         inner join (
-            select distinct chunk_id, chunk_sha
+            select distinct chunk_id, chunk_sha, doc_id
             from rag_index_chunks
-            where chunk_id in (select arrayJoin(chunk_ids) from rag_labels) and chunk_sha != ''
+            where chunk_id in (select arrayJoin(chunk_ids) from rag_labels)
         ) as rows on rows.chunk_id = wanted.chunk_id
         group by label_id, passage
     ),
-    gold_docs as (
-        select label_id, passage, groupUniqArray(docs.doc_id) as doc_ids
-        from (select label_id, passage, arrayJoin(chunk_ids) as chunk_id from labels) as wanted
+    by_document as (
+        select label_id, passage, groupUniqArray(rows.chunk_id) as chunk_ids_of_docs
+        from (select label_id, passage, arrayJoin(doc_ids) as doc_id from rag_labels final) as wanted
         inner join (
-            select distinct chunk_id, doc_id
+            select distinct doc_id, chunk_id
             from rag_index_chunks
-            where chunk_id in (select arrayJoin(chunk_ids) from rag_labels) and doc_id != ''
-        ) as docs on docs.chunk_id = wanted.chunk_id
-        group by label_id, passage
-    ),
-    expanded as (
-        select label_id, passage, groupUniqArrayArray(doc_chunks.chunk_ids) as chunk_ids
-        from (select label_id, passage, arrayJoin(doc_ids) as doc_id from labels) as wanted
-        inner join doc_chunks on doc_chunks.doc_id = wanted.doc_id
+            where doc_id in (select arrayJoin(doc_ids) from rag_labels) and deleted = 0
+        ) as rows on rows.doc_id = wanted.doc_id
         group by label_id, passage
     )
 select
@@ -70,9 +56,9 @@ select
     labels.spans as spans,
     labels.text as text,
     arrayDistinct(
-        arrayConcat(labels.chunk_ids, expanded.chunk_ids, gold_hashes.hashes)
+        arrayConcat(labels.chunk_ids, by_document.chunk_ids_of_docs, by_chunk.hashes)
     ) as known_chunk_ids,
-    arrayDistinct(arrayConcat(labels.doc_ids, gold_docs.doc_ids)) as known_doc_ids,
+    arrayDistinct(arrayConcat(labels.doc_ids, by_chunk.gold_doc_ids)) as known_doc_ids,
     if(
         notEmpty(labels.spans_norm),
         labels.spans_norm,
@@ -82,7 +68,6 @@ select
     labels.lure_chunk_ids as lure_chunk_ids,
     labels.lure_spans as lure_spans
 from labels
-left join expanded on expanded.label_id = labels.label_id and expanded.passage = labels.passage
-left join gold_hashes on gold_hashes.label_id = labels.label_id and gold_hashes.passage = labels.passage
-left join gold_docs on gold_docs.label_id = labels.label_id and gold_docs.passage = labels.passage
+left join by_document on by_document.label_id = labels.label_id and by_document.passage = labels.passage
+left join by_chunk on by_chunk.label_id = labels.label_id and by_chunk.passage = labels.passage
 settings join_use_nulls = 0

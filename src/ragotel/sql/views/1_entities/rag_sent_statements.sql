@@ -4,6 +4,7 @@
 -- Compared are the quantities and quoted strings of the answer that neither gold nor question states, and the
 -- label's lures. A bare number takes the gold's unit; one in another unit than the gold's counts only where no gold
 -- passage states it. What a passage denies it does not state. Nothing is converted and no model is asked.
+-- Patterns are compiled once per block: a two-level aggregation would hand on 256 small ones.
 create or replace view rag_sent_statements as
 with
     called_wrong as (
@@ -27,6 +28,13 @@ with
             any(lure_chunk_ids) as lure_chunk_ids,
             arrayMap(span -> trimBoth(rag_normalise(span)), any(lure_spans)) as lures
         from rag_label_passages
+        where label_id in (
+            select label_id
+            from rag_request_labels
+            where
+                request_id in (select request_id from called_wrong where request_id != '')
+                or trace_id in (select trace_id from called_wrong where request_id = '')
+        )
         group by label_id
     ),
     golds_measured as (
@@ -214,63 +222,35 @@ with
         ) as candidate
     ),
     manifest as (
-        select index_name, version, load_id, chunk_id, doc_id, doc_version, chunk_sha, superseded
+        select
+            chunk_id,
+            groupArray((toString(index_name), version, chunk_sha, doc_id, doc_version, superseded)) as entries,
+            groupUniqArrayIf(chunk_sha, chunk_sha != '') as shas
         from rag_index_chunks final
         where deleted = 0 and chunk_id in (select arrayJoin(chunk_ids) from last_prompts)
+        group by chunk_id
     ),
     served as (
-        select distinct trace_id, request_id, toString(index_name) as index_name, toString(index_version) as version
-        from rag_stages
-        where
-            stage = 'retrieve'
-            and index_version != ''
-            and (
-                request_id in (select request_id from called_wrong where request_id != '')
-                or trace_id in (select trace_id from called_wrong where request_id = '')
-            )
-    ),
-    links as (
-        select index_name, version, link.1 as loaded_version, link.2 as distance
-        from rag_index_chains
-        array join arrayZip(chain, arrayEnumerate(chain)) as link
-        where (index_name, version) in (select index_name, version from served)
-    ),
-    at_version as (
         select
-            links.index_name as index_name,
-            links.version as version,
-            manifest.chunk_id as chunk_id,
-            argMin(manifest.chunk_sha, links.distance) as chunk_sha,
-            argMin(manifest.doc_id, links.distance) as doc_id,
-            argMin(manifest.doc_version, links.distance) as doc_version,
-            argMin(manifest.superseded, links.distance) as superseded
-        from manifest
-        inner join links on links.index_name = manifest.index_name and links.loaded_version = manifest.version
-        group by index_name, version, chunk_id
-    ),
-    listed as (
-        select
-            sent.trace_id as trace_id,
-            sent.request_id as request_id,
-            sent.chunk_id as chunk_id,
-            any(at_version.chunk_sha) as chunk_sha,
-            any(at_version.doc_id) as doc_id,
-            any(at_version.doc_version) as doc_version,
-            max(at_version.superseded) as superseded
-        from sent
-        inner join served on served.trace_id = sent.trace_id and served.request_id = sent.request_id
-        inner join at_version
-            on at_version.index_name = served.index_name
-            and at_version.version = served.version
-            and at_version.chunk_id = sent.chunk_id
-        group by trace_id, request_id, chunk_id
-    ),
-    only_shas as (
-        select chunk_id, any(chunk_sha) as only_sha
-        from manifest
-        where chunk_sha != ''
-        group by chunk_id
-        having uniqExact(chunk_sha) = 1
+            searched.trace_id as trace_id,
+            searched.request_id as request_id,
+            groupUniqArray((searched.index_name, chains.chain)) as served
+        from (
+            select trace_id, request_id, toString(index_name) as index_name, toString(index_version) as version
+            from rag_stages
+            where
+                stage = 'retrieve'
+                and index_version != ''
+                and (
+                    request_id in (select request_id from called_wrong where request_id != '')
+                    or trace_id in (select trace_id from called_wrong where request_id = '')
+                )
+        ) as searched
+        inner join (
+            select toString(index_name) as index_name, version, chain
+            from rag_index_chains
+        ) as chains on chains.index_name = searched.index_name and chains.version = searched.version
+        group by trace_id, request_id
     ),
     named as (
         select
@@ -278,27 +258,32 @@ with
             sent.request_id as request_id,
             sent.chunk_id as chunk_id,
             sent.position as position,
+            arrayMap(
+                index -> arraySort(
+                    entry -> indexOf(index.2, entry.2),
+                    arrayFilter(entry -> entry.1 = index.1 and has(index.2, entry.2), manifest.entries)
+                )[1],
+                served.served
+            ) as here,
             multiIf(
                 sent.chunk_sha != '', sent.chunk_sha,
-                listed.chunk_sha != '', listed.chunk_sha,
-                only_shas.only_sha
+                arrayExists(entry -> entry.3 != '', here), arrayFirst(entry -> entry.3 != '', here).3,
+                length(manifest.shas) = 1, manifest.shas[1],
+                ''
             ) as chunk_sha,
-            if(sent.doc_id != '', sent.doc_id, listed.doc_id) as doc_id,
-            if(sent.doc_version != '', sent.doc_version, listed.doc_version) as doc_version,
-            sent.is_superseded or listed.superseded = 1 as is_superseded
+            if(sent.doc_id != '', sent.doc_id, arrayFirst(entry -> entry.4 != '', here).4) as doc_id,
+            if(sent.doc_version != '', sent.doc_version, arrayFirst(entry -> entry.5 != '', here).5) as doc_version,
+            sent.is_superseded or arrayExists(entry -> entry.6 = 1, here) as is_superseded
         from sent
-        left join listed
-            on listed.trace_id = sent.trace_id
-            and listed.request_id = sent.request_id
-            and listed.chunk_id = sent.chunk_id
-        left join only_shas on only_shas.chunk_id = sent.chunk_id
+        left join served on served.trace_id = sent.trace_id and served.request_id = sent.request_id
+        left join manifest on manifest.chunk_id = sent.chunk_id
     ),
     texts as (
         select chunk_sha, text_norm, rag_without_negated(text_norm) as stated_norm
         from rag_chunks
         where
             chunk_sha in (select arrayJoin(candidate_shas) from last_prompts)
-            or chunk_sha in (select chunk_sha from manifest)
+            or chunk_sha in (select arrayJoin(shas) from manifest)
         limit 1 by chunk_sha
     ),
     met as (
@@ -389,4 +374,4 @@ select
         null
     )::Nullable(Bool) as states_wrong
 from beside_gold
-settings join_use_nulls = 0
+settings join_use_nulls = 0, group_by_two_level_threshold = 0, group_by_two_level_threshold_bytes = 0
