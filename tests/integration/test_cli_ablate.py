@@ -232,6 +232,17 @@ def test_the_published_ablation_comes_out(
     again = ragotel(*arguments, *judged, "--json").json
     assert (again["asked"], again["done_before"], model.prompts) == (0, 16, [])
     assert again["ablations"][0]["distraction_delta"] == ABLATION["distraction_delta"]
+    assert again["figures_of"] == "earlier runs"
+    told = ragotel(*arguments, *judged)
+    assert (told.code, told.out.splitlines()) == (
+        0,
+        [
+            "Nothing was ablated: 16 runs done before (--again repeats them).",
+            "",
+            "Nothing of this is from this run; stored before:",
+            *ran.out.splitlines()[2:],
+        ],
+    )
 
 
 def test_the_published_positions_come_out(
@@ -262,6 +273,16 @@ def test_the_published_positions_come_out(
     ]
     third = model.prompts[0].splitlines()[3]
     assert third.startswith("A customer keeps unit")
+    asked = len(model.prompts)
+    refused = ragotel(
+        *("ablate", "--generator", "ablated_bot:most_similar", "--judge", "ablated_bot:grader"),
+        *("--set", "wrong", "--mode", "position", "--positions", "3", "--against", "9/9"),
+    )
+    assert (refused.code, len(model.prompts)) == (2, asked)
+    assert refused.err == (
+        "ragotel: --against 9/9 is no row of the table: those asked for are 3/5, 3/10, those "
+        "stored are 3/5, 3/10. (see: ragotel ablate --help)\n"
+    )
 
 
 def test_what_cannot_be_ablated_says_why(
@@ -283,6 +304,7 @@ def test_what_cannot_be_ablated_says_why(
     assert "failed: " in ran.err
     assert "ConnectionError: the model is away" in ran.err
     assert store.scalar("select count() from rag_ablations") == 0
+    assert ran.out == "Nothing was ablated: 3 runs failed, 1 runs skipped.\n"
     done = ragotel(*arguments, "ablated_bot:most_generous", "--json").json
     skipped = {entry["label_id"]: entry["reason"] for entry in done["skipped"]}
     assert skipped == {"case-1": "the passage case-1#0 stands in the prompt more than once"}
@@ -294,6 +316,41 @@ def test_what_cannot_be_ablated_says_why(
         "4 other passages are wanted, 2 are recorded with a text",
         "9 other passages are wanted, 2 are recorded with a text",
     }
+
+
+def test_a_set_without_cases_says_why(
+    ragotel: Callable[..., Ran], store: Store, model: Any, tmp_path: Path
+) -> None:
+    """Nothing to ablate is told with the verdicts that the set has; a row needs its mode."""
+    (case,) = eight_wrong_answers()[:1]
+    case.grade = "correct"
+    answer_all(store, tmp_path, [case])
+    unmet = write(tmp_path, "unmet", {"label_id": "unmet", "set": "unmet", "question": "?"})
+    assert not load_labels(store, [unmet]).refused
+    arguments = ("ablate", "--generator", "ablated_bot:broken", "--judge", "ablated_bot:judge")
+    assert ragotel(*arguments, "--set", "wrong") == Ran(
+        0,
+        "Nothing was ablated: no request of the set wrong was graded wrong though its claim stood "
+        "in the prompt; its verdicts are passed 1 (--all takes those whose claim stood there).\n",
+        "",
+    )
+    assert ragotel(*arguments, "--set", "unmet", "--mode", "position") == Ran(
+        0,
+        "Nothing was ablated: no request of the set unmet had its claim in the prompt; no request "
+        "met a label of it.\n",
+        "",
+    )
+    refused = ragotel(*arguments, "--set", "wrong", "--against", "3/5")
+    assert (refused.code, refused.err) == (
+        2,
+        "ragotel: --against goes with --mode position. (see: ragotel ablate --help)\n",
+    )
+    refused = ragotel("ablate", "--set", "wrong", "--judge", "ablated_bot:judge")
+    assert (refused.code, refused.err) == (
+        2,
+        "ragotel: Missing: --generator MODULE:FUNCTION. Files are loaded by `ragotel ablate load "
+        "FILE`. (see: ragotel ablate --help)\n",
+    )
 
 
 def test_the_figures_are_those_of_the_labelled_corpora(shared_dir: Path) -> None:

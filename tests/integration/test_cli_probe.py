@@ -151,9 +151,63 @@ def test_a_miss_is_near_or_far(
     assert again["skipped"] == {"already_probed": 3, "other_version": 1}
     assert [failure["question"] for failure in again["failures"]] == ["What holds for boom?"]
     assert [call[0] for call in bot.calls] == ["What holds for boom?"]
+    assert again["deep_ranks_of"] == "earlier runs"
+    failed = ragotel(*arguments)
+    assert (failed.code, failed.out.splitlines()) == (
+        1,
+        [
+            "Nothing was probed: 1 of 1 searches failed.",
+            "1 passages not probed: another index version served their requests.",
+            "3 passages probed before, as deeply (--again repeats them).",
+            "",
+            "Nothing of this is from this run; stored before:",
+            "deep rank                              passages   share",
+            "near miss: up to 2 k                          1  20.0 %",
+            "distant: beyond 2 k                           1  20.0 %",
+            "not found by the probe                        1  20.0 %",
+            "not probed                                    2  40.0 %",
+            "a reranker over the top 20 can reach          1  20.0 %",
+            "a reranker over the top 50 can reach          2  40.0 %",
+            "a reranker over the top 100 can reach         2  40.0 %",
+            "a reranker over the top 200 can reach         2  40.0 %",
+            "",
+            "A reranker over the top 50 can reach 2 of 5 passages. 1 lie beyond what any such "
+            "reranker is handed. Of 2 nothing is known: they were not probed.",
+        ],
+    )
     # What was found needs no deeper search, what was not does.
     deeper = ragotel(*arguments, "--k", "300", "--json").json
     assert (deeper["probed"], deeper["found"]) == (1, 0)
+    assert deeper["deep_ranks_of"] == "this run and earlier ones"
+
+
+def test_a_run_with_nothing_to_do_says_so(
+    ragotel: Callable[..., Ran], store: Store, bot: Any, tmp_path: Path
+) -> None:
+    """No figure is printed of a set without a miss, nor where no probe was ever stored."""
+    labels = [label("near"), label("far", set="other")]
+    assert not load_labels(store, [write(tmp_path, "labels", *labels)]).refused
+    arguments = ("probe", "--retriever", "probed_bot:search", "--set", "deep")
+    assert ragotel(*arguments) == Ran(
+        0, "Nothing was probed: no gold passage of the set deep was missed.\n", ""
+    )
+    ask(store, tmp_path, ["near"], version="v6")
+    assert ragotel(*arguments) == Ran(
+        0,
+        "Nothing was probed.\n"
+        "1 passages not probed: another index version served their requests.\n",
+        "",
+    )
+    for given, lacks in (
+        (("--set", "deep"), "--retriever MODULE:FUNCTION (or --leg NAME=MODULE:FUNCTION)"),
+        (("--retriever", "probed_bot:search"), "--set NAME"),
+    ):
+        refused = ragotel("probe", *given)
+        assert (refused.code, refused.err) == (
+            2,
+            f"ragotel: Missing: {lacks}. Files are loaded by `ragotel probe load FILE`. "
+            "(see: ragotel probe --help)\n",
+        )
 
 
 def test_legs_wordings_and_documents(

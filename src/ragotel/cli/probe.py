@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragotel.cli.options import common_options, ready_store
-from ragotel.cli.output import Column, one_line, print_json, print_rows
+from ragotel.cli.options import Whole, common_options, ready_store
+from ragotel.cli.output import Column, one_line, print_json, print_rows, say
 from ragotel.cli.progress import counting, print_report
+from ragotel.cli.rehearsing import (
+    echo_failures,
+    echo_head,
+    figures_of,
+    rehearsal_options,
+    require,
+)
 
 if TYPE_CHECKING:
     from ragotel.rehearsal import Rehearsal
     from ragotel.triage.probing import Leg, Outcome
 
-_SHOWN_FAILURES = 5
 _SKIPS = {
     "already_probed": "probed before, as deeply (--again repeats them)",
     "other_version": "not probed: another index version served their requests",
@@ -49,8 +55,7 @@ _BANDS = {
     metavar="NAME=MODULE:FUNCTION",
     help="One search of several, under its own name; may be repeated.",
 )
-@click.option("--set", "label_set", metavar="NAME", help="The labels whose requests are probed.")
-@click.option("--k", type=click.IntRange(1, 5000), default=200, show_default=True)
+@click.option("--k", type=Whole(1, 5_000), default=200, show_default=True)
 @click.option(
     "--index-version",
     default="",
@@ -60,9 +65,7 @@ _BANDS = {
 @click.option(
     "--principal", default="", metavar="NAME", help="As whom to search where a label names nobody."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the N newest requests.")
-@click.option("--all", "is_all", is_flag=True, help="Every passage, not only those missed.")
-@click.option("--again", is_flag=True, help="Also what was probed before.")
+@rehearsal_options("probed", "Every passage, not only those missed.")
 @common_options
 @click.pass_context
 def probe(
@@ -86,16 +89,15 @@ def probe(
     that the same index version served are probed; what was probed before is left out, so that a run
     that was broken off goes on.
 
-    Exit code 1: a search failed.
+    Exit code 1: a search failed. A run that had nothing to do is fine, and says why.
     """
     if context.invoked_subcommand is not None:
         return 0
-    if not (retriever or legs) or label_set is None:
-        raise click.UsageError(
-            "Give --retriever MODULE:FUNCTION and --set NAME, or `load FILE`.", context
-        )
+    search = "--retriever MODULE:FUNCTION (or --leg NAME=MODULE:FUNCTION)"
+    require(context, {search: retriever or legs, "--set NAME": label_set})
+    label_set = str(label_set)
     from ragotel.rehearsal import Rehearsal
-    from ragotel.triage.probe_targets import find_targets
+    from ragotel.triage.probe_targets import find_targets, has_runs
     from ragotel.triage.probing import Prober
 
     with Rehearsal() as rehearsal:
@@ -111,14 +113,29 @@ def probe(
                 default_principal=principal,
                 again=again,
             )
+            has_earlier = has_runs(store, "rag_probes", label_set)
             questions = len({(target.question, target.principal) for target in targets})
             with counting(f"of {questions:,} questions") as progress:
                 outcome = prober.run(targets, progress)
             bands = _bands(store, label_set, outcome.versions, is_all)
+    runs = figures_of(outcome.probed, has_earlier=has_earlier)
     if as_json:
-        print_json(_as_dict(outcome, bands))
+        print_json(_as_dict(outcome, bands, runs))
     else:
-        _print(outcome, bands, k)
+        echo_failures(
+            [
+                f"{failure['request_id']}: {failure['question']!r}: {failure['error']}"
+                for failure in outcome.failures
+            ]
+        )
+        for note in outcome.notes:
+            say(one_line(f"note: {note}"), err=True)
+        say(_summary(outcome, k, label_set, has_targets=bool(targets)))
+        for reason, count in outcome.skipped.items():
+            say(f"{count:,} passages {_SKIPS[reason]}.")
+        if bands is not None:
+            echo_head(runs)
+            _print_bands(bands)
     return 1 if outcome.failures else 0
 
 
@@ -137,13 +154,14 @@ def _load_legs(rehearsal: Rehearsal, retriever: str | None, legs: Sequence[str])
 def _bands(
     store: Any, label_set: str, versions: Sequence[str], is_all: bool
 ) -> dict[str, Any] | None:
+    """The stored deep ranks of the set; None where no probe says anything of it."""
     from ragotel.triage.probe_bands import bands_question
 
     rows = bands_question(label_set, versions, is_all=is_all).ask(store)
-    return rows[0] if rows and rows[0]["passages"] else None
+    return rows[0] if rows and rows[0]["passages"] > rows[0]["not_probed"] else None
 
 
-def _as_dict(outcome: Outcome, bands: Mapping[str, Any] | None) -> dict[str, Any]:
+def _as_dict(outcome: Outcome, bands: Mapping[str, Any] | None, runs: str) -> dict[str, Any]:
     return {
         "probed": outcome.probed,
         "found": outcome.found,
@@ -153,31 +171,23 @@ def _as_dict(outcome: Outcome, bands: Mapping[str, Any] | None) -> dict[str, Any
         "failures": outcome.failures,
         "notes": outcome.notes,
         "deep_ranks": bands,
+        "deep_ranks_of": runs if bands is not None else None,
     }
 
 
-def _print(outcome: Outcome, bands: Mapping[str, Any] | None, k: int) -> None:
-    for failure in outcome.failures[:_SHOWN_FAILURES]:
-        where = f"{failure['request_id']}: {failure['question']!r}: {failure['error']}"
-        click.echo(one_line(f"failed: {where}"), err=True)
-    if len(outcome.failures) > _SHOWN_FAILURES:
-        more = len(outcome.failures) - _SHOWN_FAILURES
-        click.echo(f"... and {more:,} more (--json names them all)", err=True)
-    for note in outcome.notes:
-        click.echo(one_line(f"note: {note}"), err=True)
-    if not outcome.asked and not outcome.skipped:
-        click.echo("No passage of this set was missed." if bands is None else "Nothing was probed.")
-        return
+def _summary(outcome: Outcome, k: int, label_set: str, *, has_targets: bool) -> str:
+    if not has_targets:
+        return f"Nothing was probed: no gold passage of the set {one_line(label_set)} was missed."
+    if not outcome.probed:
+        failures = len(outcome.failures)
+        failed = f": {failures:,} of {outcome.asked:,} searches failed" if failures else ""
+        return f"Nothing was probed{failed}."
     versions = f" of index version {', '.join(outcome.versions)}" if outcome.versions else ""
     failed = f", {len(outcome.failures):,} of them failed" if outcome.failures else ""
-    click.echo(
+    return one_line(
         f"{outcome.probed:,} passages probed by {outcome.asked:,} searches{versions}{failed}: "
         f"{outcome.found:,} found within {k:,}, {outcome.probed - outcome.found:,} not."
     )
-    for reason, count in outcome.skipped.items():
-        click.echo(f"{count:,} passages {_SKIPS[reason]}.")
-    if bands is not None:
-        _print_bands(bands)
 
 
 def _print_bands(bands: Mapping[str, Any]) -> None:
@@ -197,7 +207,6 @@ def _print_bands(bands: Mapping[str, Any]) -> None:
         }
         for reach in REACHES
     ]
-    click.echo()
     print_rows(
         rows,
         (
@@ -206,7 +215,8 @@ def _print_bands(bands: Mapping[str, Any]) -> None:
             Column("share", is_number=True),
         ),
     )
-    click.echo(f"\n{reach_sentence(bands)}")
+    say("")
+    say(reach_sentence(bands))
 
 
 @probe.command("load", short_help="Load probes (JSON lines).")

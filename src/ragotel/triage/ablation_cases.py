@@ -19,6 +19,8 @@ from ragotel.triage.prompt_parts import Passage
 from ragotel.triage.references import RequestKey
 
 WRONG = ("wrong", "abstained")
+IN_PROMPT = ("generation_error", "passed", "ungraded")
+"""The buckets of requests whose claim stood in the prompt."""
 _BATCH = 100
 
 
@@ -117,6 +119,16 @@ def find_cases(
         for row in rows
         if row["label_id"] in labels
     ]
+
+
+def verdicts_of(store: Store, label_set: str) -> dict[str, int]:
+    """How many requests of the set there are of each bucket."""
+    rows = store.query(
+        "select bucket, count() from triage_requests where label_set = {label_set:String}\n"
+        "group by bucket order by bucket",
+        {"label_set": label_set},
+    ).result_rows
+    return dict(rows)
 
 
 def _labels(store: Store, label_set: str) -> dict[str, tuple[dict[str, Any], list[Gold]]]:

@@ -5,6 +5,7 @@ Pipeline: dist_ablations, dist_positions -> [triage] -> cli | server
 
 from __future__ import annotations
 
+from ragotel.store import Store
 from ragotel.triage.question import Question
 
 _COUNTS = (
@@ -50,3 +51,13 @@ def positions_question(label_set: str, against: tuple[int, int] | None = None) -
         "order by service_name, of, position",
         {"label_set": label_set, "position": position, "of": of},
     )
+
+
+def stored_places(store: Store, label_set: str) -> list[tuple[int, int]]:
+    """The rows that the set's table of positions has: position, of passages."""
+    rows = store.query(
+        "select distinct position, of from dist_positions where label_set = {label_set:String}\n"
+        "order by of, position",
+        {"label_set": label_set},
+    ).result_rows
+    return [(position, of) for position, of in rows]

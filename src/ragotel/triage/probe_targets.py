@@ -96,6 +96,19 @@ def require_set(store: Store, label_set: str) -> None:
         raise NotFoundError(f"There is no label set {label_set!r}; {names}.")
 
 
+def has_runs(store: Store, table: str, label_set: str, modes: Sequence[str] = ()) -> bool:
+    """Whether *table* (rag_probes, rag_ablations) has rows of the set's labels, of these modes."""
+    return bool(
+        store.scalar(
+            f"select count() from {table}\n"  # noqa: S608 (one of our tables)
+            "where label_id in (\n"
+            "        select label_id from rag_labels where label_set = {label_set:String}\n"
+            "    )" + ("\n    and mode in {modes:Array(String)}" if modes else ""),
+            {"label_set": label_set, "modes": list(modes)},
+        )
+    )
+
+
 def _target(row: dict[str, Any], label: dict[str, Any]) -> Target:
     return Target(
         trace_id=row["trace_id"],
