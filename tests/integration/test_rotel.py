@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,8 @@ def stored(serve: Callable[..., Served]) -> Served:
     return serve()
 
 
-@pytest.fixture
-def rotel(stored: Served) -> Iterator[str]:
+@contextmanager
+def running_rotel(stored: Served) -> Iterator[str]:
     """Its OTLP address; the configuration is the one that is offered, on free ports."""
     assert PACKAGE is not None
     assert PACKAGE.origin is not None
@@ -48,6 +49,12 @@ def rotel(stored: Served) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(30)
+
+
+@pytest.fixture
+def rotel(stored: Served) -> Iterator[str]:
+    with running_rotel(stored) as url:
+        yield url
 
 
 def test_spans_arrive_through_rotel(rotel: str, stored: Served) -> None:

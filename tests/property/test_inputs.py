@@ -28,7 +28,7 @@ SAME = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 WHOLE = rag_request(1, prompt_chars=40)
-VIEWS = ("rag_candidates", "triage_requests", "rag_search_legs")
+VIEWS = ("rag_candidates", "triage_requests")
 
 
 @settings(SAME, max_examples=400)

@@ -4,7 +4,7 @@
 -- A list that cannot be parsed is 'malformed', one shorter than its count 'truncated': never 'empty'.
 -- JSONExtract of the whole list at once is fast but may skip elements that are no objects; where its length
 -- differs from the list's, each element is read alone, so that ranks stay true. An id that is a content hash
--- is the candidate's hash too.
+-- is the candidate's hash too. No start stands on the last day that the time type holds: its end would overflow.
 create materialized view if not exists rag_stages_mv to rag_stages as
 with
     SpanAttributes as attributes,
@@ -53,22 +53,21 @@ with
         ),
         []
     ) as dropped_elements,
-    if(
-        attributes['gen_ai.response.finish_reasons'] = '',
-        [],
-        if(
-            JSONType(attributes['gen_ai.response.finish_reasons']) = 'Array',
-            JSONExtract(attributes['gen_ai.response.finish_reasons'], 'Array(String)'),
-            [attributes['gen_ai.response.finish_reasons']]
-        )
+    attributes['gen_ai.response.finish_reasons'] as reasons_text,
+    multiIf(
+        reasons_text = '', [],
+        JSONType(reasons_text) = 'Array', JSONExtract(reasons_text, 'Array(String)'),
+        JSONType(reasons_text, 'values') = 'Array',
+        arrayMap(raw -> JSONExtractString(raw, 'stringValue'), JSONExtractArrayRaw(reasons_text, 'values')),
+        [reasons_text]
     ) as reasons
 select
     TraceId as trace_id,
     attributes['rag.request.id'] as request_id,
     SpanId as span_id,
     ParentSpanId as parent_span_id,
-    Timestamp as started_at,
-    Timestamp + toIntervalNanosecond(least(Duration, 86400000000000)) as ended_at,
+    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    started_at + toIntervalNanosecond(least(Duration, 86400000000000)) as ended_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
     stage_kind as stage,
@@ -108,7 +107,7 @@ select
     attributes['rag.index.version'] as index_version,
     attributes['rag.filter'] as filter,
     toUInt32OrNull(attributes['rag.filter.excluded_count']) as filter_excluded_count,
-    attributes['gen_ai.retrieval.query.text'] as query,
+    toValidUTF8(attributes['gen_ai.retrieval.query.text']) as query,
     attributes['gen_ai.request.model'] as model,
     attributes['gen_ai.provider.name'] as provider,
     toUInt32OrNull(attributes['gen_ai.retrieval.top_k']) as top_k,

@@ -99,6 +99,11 @@ select
     multiIf(
         attributes['gen_ai.response.finish_reasons'] = '', [],
         JSONType(attributes['gen_ai.response.finish_reasons']) = 'Array', JSONExtract(attributes['gen_ai.response.finish_reasons'], 'Array(String)'),
+        JSONType(attributes['gen_ai.response.finish_reasons'], 'values') = 'Array',
+        arrayMap(
+            raw -> JSONExtractString(raw, 'stringValue'),
+            JSONExtractArrayRaw(attributes['gen_ai.response.finish_reasons'], 'values')
+        ),
         [attributes['gen_ai.response.finish_reasons']]
     ) as finish_reasons,
     toFloat64OrNull(attributes['gen_ai.request.temperature']) as temperature,
