@@ -36,7 +36,7 @@ def engine() -> Iterator[Store]:
 
 
 class Databases:
-    """Hands out migrated, empty databases; one that kept its schema is emptied and used again."""
+    """Hands out migrated, empty databases; one that has its whole schema yet is emptied and used again."""
 
     def __init__(self, engine: Store) -> None:
         self._engine = engine
@@ -58,9 +58,12 @@ class Databases:
     def give_back(self) -> None:
         name, objects = self._current
         self._engine.client.database = self._engine.database = name
-        if self._objects() != objects:
+        left = self._objects()
+        if not set(objects) <= set(left):
             self._engine.command(f"drop database `{name}`")
             return
+        for extra, _, _ in sorted(set(left) - set(objects)):
+            self._engine.command(f"drop table if exists `{extra}`")
         for (table,) in self._engine.query(_FILLED).result_rows:
             self._engine.command(f"truncate table `{table}`")
         self._free.append(self._current)
