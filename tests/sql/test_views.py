@@ -4,8 +4,7 @@ A case is a folder <view>/<world>/ with expected.csv; its input is worlds/<world
 beside expected.csv where it has its own. Rows were written from the rules of docs/triage.md.
 RAGOTEL_RECORD=1 rewrites expected.csv with what the views say: read the diff before you keep it.
 
-The world 'miss' is delivered twice, as after a timeout: its rows are those of one delivery, which is
-what is recorded.
+The world 'miss' is delivered twice, as after a timeout, and recorded from one delivery.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def test_junk_is_counted_and_never_lost(world: World) -> None:
 
 
 def test_a_batch_delivered_twice_is_stored_twice(world: World) -> None:
-    """After a timeout the service sends all spans again: no view above says it twice, the spans do."""
+    """After a timeout the service sends all spans again: no view says a thing twice."""
     if world.folder.name != DELIVERED_TWICE:
         pytest.skip("one world is enough")
     counts = "select count(), uniqExact(TraceId, SpanId) from otel_traces"

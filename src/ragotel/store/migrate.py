@@ -7,6 +7,7 @@ step.
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from ragotel.errors import MigrationError
@@ -14,6 +15,19 @@ from ragotel.store import catalog
 from ragotel.store.catalog import SqlFile
 from ragotel.store.open import Store
 
+_STANDING = """
+    select hex(sipHash128(arraySort(groupArray((name, made)))))
+    from (
+        select name, create_table_query as made
+        from system.tables
+        where database = currentDatabase() and name in {views:Array(String)}
+        union all
+        select name, create_query as made
+        from system.functions
+        where name in {functions:Array(String)}
+    )
+"""
+"""A hash of the functions and views as the store has them now, whoever made them."""
 _MAKES = re.compile(r"^create (?:table|materialized view) if not exists (\w+)", re.MULTILINE)
 
 
@@ -24,12 +38,18 @@ def pending(store: Store) -> list[str]:
 
 
 def migrate(store: Store) -> list[str]:
-    """Apply what is missing, then re-apply every function and view; returns the new steps' names.
+    """Apply what is missing and the functions and views; returns the new steps' names.
+
+    Functions and views are applied again whenever this package's or the store's differ from what
+    was applied last: somebody may have dropped or altered one.
 
     Raises:
         MigrationError: A statement failed; the message names its file. Running again goes on from
             there.
     """
+    done = _applied(store)
+    if not (set(_names(catalog.tables())) - done) and _mark(store) in done:
+        return []
     for file in catalog.functions():
         _apply(store, file)
     done, new = _applied(store), []
@@ -40,7 +60,21 @@ def migrate(store: Store) -> list[str]:
             new.append(file.name)
     for file in _in_reading_order(catalog.views()):
         _apply(store, file)
+    store.insert("rag_migrations", [(_mark(store),)], ["name"])
     return new
+
+
+def _mark(store: Store) -> str:
+    """What stands in rag_migrations once these functions and views were applied to this store."""
+    views, functions = catalog.views(), catalog.functions()
+    texts = "\0".join(file.text for file in (*functions, *views))
+    names = {"views": _names(views), "functions": _names(functions)}
+    standing = store.scalar(_STANDING, names)
+    return f"views_{hashlib.sha256(texts.encode()).hexdigest()[:16]}_{standing}"
+
+
+def _names(files: list[SqlFile]) -> list[str]:
+    return [file.name for file in files]
 
 
 def statements() -> list[SqlFile]:
