@@ -240,7 +240,7 @@ def test_a_label_gives_its_verdict_and_show_draws_it(store: Store, tmp_path: Pat
     }
     picture = show_request(store, trace_id("1"))
     assert {verdict["label_id"]: verdict["owner"] for verdict in picture.verdicts} == {
-        "ranked": "prompt assembly or chunking",
+        "ranked": "prompt assembly",
         "sent": "evaluation",
         "elsewhere": "instrumentation",
         "by-id": "instrumentation",

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from own_database import own_database
+from ragotel.cli.dump import dump_lines
 from ragotel.store import Store
+from ragotel.triage.show import show_request
 from seed_service import Told, read_case, serve, serving, tell
 
 FACTS = json.loads((Path(__file__).parent / "seed_cases.json").read_text("utf-8"))
@@ -21,7 +23,7 @@ CASES = {case["name"]: case for case in FACTS["requests"]}
 def verdicts(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """All worked cases through a service that sends ids only: their verdicts by name."""
     folder = tmp_path_factory.mktemp("ids")
-    with own_database(engine, "ids_only"):
+    with own_database(engine):
         told, names = Told(), {}
         for name in CASES:
             case = read_case(CASES[name])
@@ -32,7 +34,8 @@ def verdicts(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         held = _texts_of(engine, names)
         tell(engine, folder, told)
         rows = engine.rows("select request_id, bucket, missing from triage_requests")
-        yield {"held": held, **{names[row["request_id"]]: row for row in rows}}
+        dumped = dump_lines(show_request(engine, next(iter(names)), with_texts=True))
+        yield {"held": held, "dumped": dumped, **{names[row["request_id"]]: row for row in rows}}
 
 
 def _texts_of(store: Store, names: dict[str, str]) -> dict[str, int]:
@@ -52,6 +55,17 @@ def _texts_of(store: Store, names: dict[str, str]) -> dict[str, int]:
 def test_no_question_is_in_any_table(verdicts: dict[str, Any]) -> None:
     """Neither as a question, nor in a search, nor in a prompt."""
     assert set(verdicts["held"].values()) == {0}
+
+
+def test_texts_that_the_request_did_not_send_are_said_to_be_others(
+    verdicts: dict[str, Any],
+) -> None:
+    """`show --dump` prints the texts of a manifest, and says that they are not the request's."""
+    assert verdicts["dumped"][:2] == [
+        "",
+        "The request sent no texts; those below are what a manifest, or another request, has of "
+        "the same ids and hashes.",
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)
