@@ -6,9 +6,11 @@ the examples ask that model instead.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,19 @@ class Encoder:
         self._model = USE(threads=1)
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        if len(texts) < 100:
+            return self._encode(texts)
+        # A corpus takes seconds: it is encoded once on a machine.
+        name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+        file = Path(tempfile.gettempdir()) / f"ragotel-examples-{name}.json"
+        if not file.exists():
+            part = file.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps(self._encode(texts)), "utf-8")
+            part.replace(file)
+        known: list[list[float]] = json.loads(file.read_text("utf-8"))
+        return known
+
+    def _encode(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: Any = self._model.encode(list(texts))
         # The last bits differ with the size of a batch: rounded, every run ranks alike.
         rounded: list[list[float]] = vectors.round(5).tolist()

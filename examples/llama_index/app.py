@@ -120,7 +120,7 @@ def make_nodes() -> Sequence[TextNode]:
     return [TextNode(id_=one["chunk_id"], text=one["text"]) for one in passages()]
 
 
-Settings.embed_model = SentenceEmbedding()
+Settings.embed_model = SentenceEmbedding(embed_batch_size=200)
 Settings.llm = CompatibleLLM() if HAS_MODEL else ExtractiveLLM()
 
 index = VectorStoreIndex(make_nodes())
