@@ -151,7 +151,6 @@ def test_a_store_that_its_user_named_is_the_index(recorded: Recorded) -> None:
     assert recorded.stage("retrieve")["gen_ai.data_source.id"] == "returns"
 
 
-
 def test_an_async_pipeline_records_the_same(recorded: Recorded) -> None:
     """Also when its legs run side by side."""
     asyncio.run(make_pipeline().run_async(data()))
