@@ -26,6 +26,7 @@ _POLL_S = 0.05
 _LAST_BACKOFF_S = 0.2
 _SHORTEST_TIMEOUT_S = 0.05
 _SLOW_S = 0.25
+_WARN_EVERY_S = 300.0
 
 
 class Alarm:
@@ -79,6 +80,9 @@ class Courier:
         self._transport: Transport | None = None
         self._sending_since: float | None = None
         self._is_slow = False
+        self._failures = 0
+        """In a row."""
+        self._warned_at = float("-inf")
         self.is_reachable = True
         """Whether the last message was taken."""
         self.is_away = False
@@ -161,7 +165,16 @@ class Courier:
             self._is_slow = time.monotonic() - began > _SLOW_S
         self.is_reachable = answer.verdict == "ok"
         self.is_away = answer.verdict == "retry"
+        self._note(answer)
         return answer
+
+    def _note(self, answer: Answer) -> None:
+        """Say in the log that the receiver is away: not for one hiccup, and not at every try."""
+        self._failures = 0 if self.is_reachable else self._failures + 1
+        is_news = time.monotonic() - self._warned_at >= _WARN_EVERY_S
+        if self._failures > 1 and is_news and answer.verdict in ("retry", "doubtful"):
+            self._warned_at = time.monotonic()
+            log.warning("ragotel: the receiver takes nothing, trying again: %s", answer.detail)
 
     # With a spool.
 

@@ -6,6 +6,9 @@ Pipeline: OTLP/HTTP | OTLP/gRPC -> [receiver] -> writer -> otel_traces
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +21,9 @@ from ragotel.store.otlp_rows import Decoded, encode_rows
 
 MAX_BODY_BYTES = 64 << 20
 """Of one request, as sent and once unpacked."""
+REMEMBERED_FOR_S = 300.0
+"""A sender whose patience ended sends the same body again, within this time."""
+MOST_REMEMBERED = 10_000
 MAX_ROWS_BYTES = 256 << 20
 """Of its rows, as they are inserted."""
 
@@ -28,6 +34,9 @@ class Receiver:
     def __init__(self, writer: Writer, settler: Settler | None = None) -> None:
         self._writer = writer
         self._settler = settler
+        self._known: dict[bytes, asyncio.Future[Decoded]] = {}
+        """Bodies that are being stored, and those that were a short time ago, by their hash."""
+        self._stored_at: OrderedDict[bytes, float] = OrderedDict()
         # Decoding holds the interpreter lock: more threads would only take turns.
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="ragotel-decode")
 
@@ -47,7 +56,39 @@ class Receiver:
             StoreUnavailableError: The rows may not be stored; the sender should try again.
         """
         loop = asyncio.get_running_loop()
-        rows, decoded, foreign = await loop.run_in_executor(self._pool, _decode, unpacked, is_json)
+        raw, key = await loop.run_in_executor(self._pool, _unpack, unpacked, is_json)
+        # A store that is slower than its senders' patience would insert ever more copies, and
+        # never come to the next body: who sends one again waits for the copy that is under way.
+        storing = self._known[key] if key in self._known else self._remember(key, raw, is_json)
+        return await asyncio.shield(storing)
+
+    def _remember(self, key: bytes, raw: bytes, is_json: bool) -> asyncio.Future[Decoded]:
+        """Begin to store a body that is not known; what fails is forgotten at once."""
+        storing = asyncio.ensure_future(self._store(raw, is_json))
+        self._known[key] = storing
+
+        def forget(done: asyncio.Future[Decoded]) -> None:
+            if done.cancelled() or done.exception() is not None:
+                del self._known[key]
+            else:
+                self._stored_at[key] = time.monotonic()
+                self._forget_old()
+
+        storing.add_done_callback(forget)
+        return storing
+
+    def _forget_old(self) -> None:
+        until = time.monotonic() - REMEMBERED_FOR_S
+        while self._stored_at:
+            key, stored_at = next(iter(self._stored_at.items()))
+            if stored_at > until and len(self._stored_at) <= MOST_REMEMBERED:
+                return
+            del self._stored_at[key], self._known[key]
+
+    async def _store(self, raw: bytes, is_json: bool) -> Decoded:
+        loop = asyncio.get_running_loop()
+        rows, decoded, foreign = await loop.run_in_executor(self._pool, _decode, raw, is_json)
+        del raw
         refused = await asyncio.wrap_future(self._writer.submit(rows))
         if foreign and self._settler is not None:
             self._settler.note(foreign)
@@ -58,8 +99,13 @@ class Receiver:
         self._pool.shutdown(wait=True)
 
 
-def _decode(unpacked: Callable[[], bytes], is_json: bool) -> tuple[list[bytes], Decoded, set[str]]:
-    decoded = decode_json(unpacked()) if is_json else decode_protobuf(unpacked())
+def _unpack(unpacked: Callable[[], bytes], is_json: bool) -> tuple[bytes, bytes]:
+    raw = unpacked()
+    return raw, hashlib.blake2b(raw, digest_size=16, person=b"json" if is_json else b"").digest()
+
+
+def _decode(raw: bytes, is_json: bool) -> tuple[list[bytes], Decoded, set[str]]:
+    decoded = decode_json(raw) if is_json else decode_protobuf(raw)
     rows, foreign = encode_rows(decoded.rows, MAX_ROWS_BYTES), foreign_traces(decoded.rows)
     decoded.rows.clear()
     return rows, decoded, foreign

@@ -30,6 +30,8 @@ FULL_BYTES = 16 << 20
 """A group of this size is inserted at once."""
 PENDING_BYTES = 256 << 20
 """Beyond this the receivers answer that the store is busy."""
+COMPLAIN_EVERY_S = 60.0
+"""Senders try again for long, so what keeps rows out is told once in this time, not each time."""
 
 INSERT_SETTINGS = {
     "async_insert": "0",
@@ -64,6 +66,7 @@ class Writer:
         self._first_at = self._last_at = 0.0
         self._inserted_at = time.monotonic() - PACE_S
         self._burst = float(BURST_INSERTS)
+        self._complained_at = float("-inf")
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="ragotel-writer", daemon=True)
         self._thread.start()
@@ -200,6 +203,11 @@ class Writer:
                 refused[f"the store refused it: {str(final)[:200]}"] += 1
 
     def _fail(self, batches: list[_Batch], error: BaseException) -> None:
+        now = time.monotonic()
+        if now - self._complained_at >= COMPLAIN_EVERY_S:
+            self._complained_at = now
+            code = f"code {error.code}: " if isinstance(error, EngineError) else ""
+            log.warning("the store takes no rows, senders are told to wait: %s%.300s", code, error)
         for batch in batches:
             if not batch.done.done():
                 batch.done.set_exception(
