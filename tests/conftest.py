@@ -6,21 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragotel.store import Store, migrate, open_store
+from own_database import own_database
+from ragotel.store import Store, open_store
 from served import REPOSITORY, Served, find_free_port, start_server
-
-_OBJECTS = (
-    "select name, engine, toString(metadata_modification_time) from system.tables "
-    "where database = currentDatabase() order by name"
-)
-_FILLED = (
-    "select name from system.tables where database = currentDatabase() "
-    "and engine like '%MergeTree' and total_rows > 0 and name != 'rag_migrations'"
-)
 
 
 @pytest.fixture(scope="session")
@@ -35,54 +26,18 @@ def engine() -> Iterator[Store]:
         yield store
 
 
-class Databases:
-    """Hands out migrated, empty databases; one that has its whole schema yet is emptied and used again."""
-
-    def __init__(self, engine: Store) -> None:
-        self._engine = engine
-        self._count = 0
-        self._free: list[tuple[str, list[Any]]] = []
-
-    def take(self) -> str:
-        if not self._free:
-            self._count += 1
-            name = f"test_{self._count}"
-            self._engine.command(f"create database `{name}`")
-            self._engine.client.database = self._engine.database = name
-            migrate(self._engine)
-            self._free.append((name, self._objects()))
-        self._current = self._free.pop()
-        self._engine.client.database = self._engine.database = self._current[0]
-        return self._current[0]
-
-    def give_back(self) -> None:
-        name, objects = self._current
-        self._engine.client.database = self._engine.database = name
-        left = self._objects()
-        if not set(objects) <= set(left):
-            self._engine.command(f"drop database `{name}`")
-            return
-        for extra, _, _ in sorted(set(left) - set(objects)):
-            self._engine.command(f"drop table if exists `{extra}`")
-        for (table,) in self._engine.query(_FILLED).result_rows:
-            self._engine.command(f"truncate table `{table}`")
-        self._free.append(self._current)
-
-    def _objects(self) -> list[Any]:
-        return list(self._engine.query(_OBJECTS).result_rows)
-
-
-@pytest.fixture(scope="session")
-def databases(engine: Store) -> Databases:
-    return Databases(engine)
-
-
 @pytest.fixture
-def store(engine: Store, databases: Databases) -> Iterator[Store]:
+def store(engine: Store) -> Iterator[Store]:
     """A migrated, empty store; costs milliseconds. Its settings and tables are the test's own."""
-    databases.take()
-    yield engine
-    databases.give_back()
+    with own_database(engine):
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def database(engine: Store) -> Iterator[str]:
+    """The name of a database that the tests of a module share; step into it where others may."""
+    with own_database(engine) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +86,26 @@ def wait_until(condition: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:
     return value
 
 
+@cache
+def _migrated_store() -> Path:
+    """A store with the schema and nothing else; it is copied, because making one costs seconds."""
+    parent = Path(tempfile.mkdtemp(prefix="ragotel-migrated-"))
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    command = [sys.executable, "-m", "ragotel", "init", "--store", f"chdb://{parent}/store"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=REPOSITORY)
+    return parent / "store"
+
+
 def start_server(
     folder: Path, *options: str, token: str = "", program: str = sys.executable
 ) -> Served:
-    """Start `ragotel serve` on free ports over the store in *folder* and wait until it is ready."""
+    """Start `ragotel serve` on free ports over the store in *folder* and wait until it is ready.
+
+    A folder that is not there begins as a migrated store.
+    """
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(_migrated_store(), folder, symlinks=True)
     command = [
         *(program, "-m", "ragotel", "serve", "--store", f"chdb://{folder}"),
         *("--otlp-grpc-port", "0", "--otlp-http-port", "0", "--http-port", "0"),

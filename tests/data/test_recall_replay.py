@@ -45,7 +45,7 @@ def replayed(
     run = replay(folder, name)
     questions = read_lines(folder / "runs" / name / "questions.jsonl")
     candidates = read_lines(folder / "runs" / name / "candidates.jsonl.gz")
-    with own_database(engine, f"recall_{name}"):
+    with own_database(engine):
         insert_world(engine, run.world, tmp_path_factory.mktemp(name), random.Random(name))
         yield Replayed(
             engine,

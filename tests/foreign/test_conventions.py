@@ -11,7 +11,7 @@ from foreign_rows import PROMPTS as PROMPT_COLUMNS
 from foreign_rows import REQUESTS, STAGES, Foreign, deliver, rows, trace_id
 from small_spans import CASES, PROMPTS
 
-from own_database import own_database, step_into
+from own_database import step_into
 from ragotel.store import Store
 
 JUNK = (
@@ -59,28 +59,20 @@ def junk() -> Iterator[Foreign]:
 
 
 @pytest.fixture(scope="module")
-def world(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def world(engine: Store, database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All rows by trace: every case in one batch, with junk between them."""
     spans = [replace(case.span, trace=name[:16]) for name, case in CASES.items()]
     spans += [replace(one[0], trace=f"p_{name}"[:16]) for name, one in PROMPTS.items()]
-    with own_database(engine, "foreign_conventions"):
-        deliver(engine, tmp_path_factory.mktemp("spans"), [*junk(), *spans])
-        found = {
-            table: rows(engine, table, columns)
-            for table, columns in (
-                ("rag_requests", REQUESTS),
-                ("rag_stages", STAGES),
-                ("rag_prompts", PROMPT_COLUMNS),
-            )
-        }
-        found["junk"] = [
-            {
-                "count": engine.scalar(
-                    "select count() from otel_traces where startsWith(SpanName, 'junk')"
-                )
-            }
-        ]
-        yield {table: _by_trace(part) for table, part in found.items() if table != "junk"}
+    deliver(engine, tmp_path_factory.mktemp("spans"), [*junk(), *spans])
+    found = {
+        table: rows(engine, table, columns)
+        for table, columns in (
+            ("rag_requests", REQUESTS),
+            ("rag_stages", STAGES),
+            ("rag_prompts", PROMPT_COLUMNS),
+        )
+    }
+    return {table: _by_trace(part) for table, part in found.items()}
 
 
 def _by_trace(found: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -133,9 +125,9 @@ def test_a_template_is_named_by_the_generation(world: dict[str, Any]) -> None:
     assert (row["template_name"], row["template_version"]) == ("answer", "3")
 
 
-def test_junk_costs_only_itself(engine: Store, world: dict[str, Any]) -> None:
+def test_junk_costs_only_itself(engine: Store, database: str, world: dict[str, Any]) -> None:
     """Spans with junk in every attribute are kept as spans, and no list of theirs is whole."""
-    step_into(engine, "foreign_conventions")
+    step_into(engine, database)
     assert engine.scalar(
         "select count() from otel_traces where startsWith(SpanName, 'junk')"
     ) == len(list(junk()))

@@ -26,7 +26,7 @@ TABLES = ("otel_traces", "rag_requests", "rag_stages", "rag_prompts", "rag_chunk
 
 @pytest.fixture(scope="module")
 def database(engine: Store) -> Iterator[str]:
-    with own_database(engine, "foreign_samples") as name:
+    with own_database(engine) as name:
         yield name
 
 

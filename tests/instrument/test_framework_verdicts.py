@@ -89,7 +89,7 @@ def _upside_down(query: str, text: str) -> float:
 def verdicts(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Any, Any]]:
     """Each framework three times: gold in the prompt, lost by the reranker, never found."""
     folder = tmp_path_factory.mktemp("frameworks")
-    with own_database(engine, "frameworks"):
+    with own_database(engine):
         cases: dict[Any, str] = {}
         with serving(engine, folder) as sink:
             for name, ask in FLOWS.items():

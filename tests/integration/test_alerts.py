@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli_store import Ran, insert_spans, run_in
-from own_database import own_database, step_into
+from own_database import step_into
 from ragotel.errors import InputError
 from ragotel.store import Store
 from ragotel.triage.check import ALERTS, COLUMNS
@@ -95,7 +95,7 @@ def days(service: str, counts: dict[int, dict[str, int]]) -> tuple[list[Any], li
 
 
 @pytest.fixture(scope="module")
-def lived(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def lived(engine: Store, database: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A fortnight as published, then a day with gaps and one with misses; and a small service."""
     from ragotel.triage.grades import load_grades
 
@@ -115,15 +115,14 @@ def lived(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         for name in names
     ]
     manifest = [{"chunk_id": f"{name}#0"} for name in names if name != "corpus_gap"]
-    with own_database(engine, "alerts"):
-        insert_spans(engine, *spans, *more[0])
-        reports = [
-            load_labels(engine, [write(folder, "labels", *labels)]),
-            load_manifest(engine, [write(folder, "manifest", *manifest)], Version("docs", "v1")),
-            load_grades(engine, [write(folder, "grades", *grades, *more[1])]),
-        ]
-        assert not any(report.refused for report in reports)
-        yield engine
+    insert_spans(engine, *spans, *more[0])
+    reports = [
+        load_labels(engine, [write(folder, "labels", *labels)]),
+        load_manifest(engine, [write(folder, "manifest", *manifest)], Version("docs", "v1")),
+        load_grades(engine, [write(folder, "grades", *grades, *more[1])]),
+    ]
+    assert not any(report.refused for report in reports)
+    return engine
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +191,8 @@ def test_a_deviation_is_an_alert_where_it_is_more_than_chance(series: Any) -> No
 
 
 @pytest.fixture
-def ragotel(lived: Store, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    step_into(lived, "alerts")
+def ragotel(lived: Store, database: str, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    step_into(lived, database)
     return run_in(lived, capsys)
 
 

@@ -44,7 +44,7 @@ def test_init_says_what_is_new_and_twice_is_harmless(store: Store, capsys: Any) 
         first, second = ragotel("init"), ragotel("init", "--json").json
     steps = [file.name for file in catalog.tables()]
     assert first.out.splitlines()[:-1] == [f"+ {name}" for name in steps]
-    assert f": {len(steps)} steps are new, {len(catalog.views())} views re-applied" in first.out
+    assert f": {len(steps)} steps are new, {len(catalog.views())} views are in place" in first.out
     assert (second["new"], second["views"]) == ([], len(catalog.views()))
 
 

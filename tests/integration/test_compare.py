@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 
 from arms import send
 from cli_store import Ran, run_in, write_lines
-from own_database import own_database, step_into
+from own_database import step_into
 from ragotel.store import Store
 from ragotel.triage.labels import load_labels
 from ragotel.triage.manifest import Version, load_manifest
@@ -20,7 +20,6 @@ from ragotel.triage.registry import register_rule
 from ragotel.triage.rules import parse_rule
 
 Command = Callable[..., Ran]
-STUDY = "study"
 BASE = adoption.FACTS["base"]
 FIGURES = {
     "golden_r5": ("golden", "recall@5"),
@@ -32,25 +31,24 @@ FIGURES = {
 
 
 @pytest.fixture(scope="module")
-def study(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def study(engine: Store, database: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study's labels and four arms in one store, its rule registered before them."""
     folder = tmp_path_factory.mktemp("study")
     (folder / "rule.toml").write_text(adoption.RULE, "utf-8")
-    with own_database(engine, STUDY):
-        rule = parse_rule(adoption.RULE)
-        assert register_rule(engine, rule, adoption.RULE).is_new
-        path = write_lines(folder / "labels.jsonl", *adoption.labels())
-        assert load_labels(engine, [path]).loaded == 334
-        path = write_lines(folder / "manifest.jsonl", *adoption.manifest())
-        load_manifest(engine, [path], Version("notes", "v1"))
-        for arm in adoption.ARMS:
-            send(engine, adoption.asked(arm))
-        yield folder
+    rule = parse_rule(adoption.RULE)
+    assert register_rule(engine, rule, adoption.RULE).is_new
+    path = write_lines(folder / "labels.jsonl", *adoption.labels())
+    assert load_labels(engine, [path]).loaded == 334
+    path = write_lines(folder / "manifest.jsonl", *adoption.manifest())
+    load_manifest(engine, [path], Version("notes", "v1"))
+    for arm in adoption.ARMS:
+        send(engine, adoption.asked(arm))
+    return folder
 
 
 @pytest.fixture
-def ragotel(study: Path, engine: Store, capsys: Any) -> Command:
-    step_into(engine, STUDY)
+def ragotel(study: Path, engine: Store, database: str, capsys: Any) -> Command:
+    step_into(engine, database)
     return run_in(engine, capsys)
 
 

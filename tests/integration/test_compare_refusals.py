@@ -10,7 +10,7 @@ import pytest
 
 from arms import START_NS, Asked, send
 from cli_store import Ran, run_in, write_lines
-from own_database import own_database, step_into
+from own_database import step_into
 from ragotel.store import Store
 from ragotel.triage.labels import load_labels
 
@@ -66,18 +66,17 @@ def arms() -> Iterator[Asked]:
 
 
 @pytest.fixture(scope="module")
-def filled(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def filled(engine: Store, database: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("refusals")
-    with own_database(engine, "refusals"):
-        lines = [label(0, split="diagnosis"), label(1), label(2), label(3, population="rest")]
-        assert not load_labels(engine, [write_lines(folder / "labels.jsonl", *lines)]).refused
-        send(engine, arms())
-        yield engine
+    lines = [label(0, split="diagnosis"), label(1), label(2), label(3, population="rest")]
+    assert not load_labels(engine, [write_lines(folder / "labels.jsonl", *lines)]).refused
+    send(engine, arms())
+    return engine
 
 
 @pytest.fixture
-def ragotel(filled: Store, capsys: Any) -> Command:
-    step_into(filled, "refusals")
+def ragotel(filled: Store, database: str, capsys: Any) -> Command:
+    step_into(filled, database)
     return run_in(filled, capsys)
 
 

@@ -97,7 +97,7 @@ class Worked:
 @pytest.fixture(scope="module")
 def worked(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worked]:
     folder = tmp_path_factory.mktemp("divergence")
-    with own_database(engine, "divergence"):
+    with own_database(engine):
         told, requests = Told(), {}
         for one in CASES:
             with serving(engine, folder):

@@ -17,7 +17,7 @@ Rows = dict[str, dict[str, Any]]
 @pytest.fixture(scope="module")
 def gaps(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
     """triage_gap_causes of all worlds, by label, asked once."""
-    with own_database(engine, "gap_causes"):
+    with own_database(engine):
         live(engine, tmp_path_factory.mktemp("gaps"))
         rows = engine.rows("select * from triage_gap_causes")
         assert len(rows) == sum(len(world.gold) for world in WORLDS)

@@ -66,7 +66,7 @@ def asked(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """All 295 queries: the gated ones say so as a mapping or in a list, the others otherwise."""
     folder = tmp_path_factory.mktemp("queries")
     labels = []
-    with own_database(engine, "queries"):
+    with own_database(engine):
         with serving(engine, folder):
             for number in range(GATED["gated"]):
                 tags: dict[str, Any] | list[str] = ["gated"] if number % 2 else {"gated": True}

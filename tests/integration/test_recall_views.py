@@ -233,7 +233,7 @@ def asked(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         gold="gold",
         label_set="cut",
     )
-    with own_database(engine, "recall"):
+    with own_database(engine):
         written.into(engine, tmp_path_factory.mktemp("recall"))
         yield engine
 

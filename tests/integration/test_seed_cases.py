@@ -34,7 +34,7 @@ class Worked:
 @pytest.fixture(scope="module")
 def worked(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worked]:
     """All worked cases through the service into one store, which is asked once."""
-    with own_database(engine, "worked"):
+    with own_database(engine):
         yield work(engine, tmp_path_factory.mktemp("worked"))
 
 

@@ -119,7 +119,7 @@ def searched(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     manifest = [
         (f"probe-{n}.md#3", "notes", "v1", f"probe-{n}.md", "load") for n in range(QUERIES["probe"])
     ]
-    with own_database(engine, "losses"):
+    with own_database(engine):
         engine.insert("otel_traces", rows, COLUMNS)
         engine.insert(
             "rag_index_chunks",

@@ -13,7 +13,7 @@ import pytest
 
 from arms import START_NS, Asked, send
 from cli_store import write_lines
-from own_database import own_database, step_into
+from own_database import step_into
 from ragotel.store import Store
 from ragotel.triage.grades import load_grades
 from ragotel.triage.labels import load_labels
@@ -105,24 +105,23 @@ GRADES = {
 
 
 @pytest.fixture(scope="module")
-def built(engine: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def built(engine: Store, database: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("arms")
-    with own_database(engine, "arms"):
-        assert not load_labels(engine, [write_lines(folder / "labels.jsonl", *LABELS)]).refused
-        send(engine, asked())
-        # A batch that is delivered twice counts once.
-        send(engine, asked())
-        lines = [
-            {"request_id": id, "grade": grade, "label_id": id.split("/")[2]}
-            for id, grade in GRADES.items()
-        ]
-        assert not load_grades(engine, [write_lines(folder / "grades.jsonl", *lines)]).refused
-        yield engine
+    assert not load_labels(engine, [write_lines(folder / "labels.jsonl", *LABELS)]).refused
+    send(engine, asked())
+    # A batch that is delivered twice counts once.
+    send(engine, asked())
+    lines = [
+        {"request_id": id, "grade": grade, "label_id": id.split("/")[2]}
+        for id, grade in GRADES.items()
+    ]
+    assert not load_grades(engine, [write_lines(folder / "grades.jsonl", *lines)]).refused
+    return engine
 
 
 @pytest.fixture
-def arms(built: Store) -> Store:
-    step_into(built, "arms")
+def arms(built: Store, database: str) -> Store:
+    step_into(built, database)
     return built
 
 

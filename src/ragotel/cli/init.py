@@ -46,9 +46,9 @@ _CLUSTER_HEAD = """\
 def init(print_only: bool, cluster: str, dsn: str | None, as_json: bool) -> None:
     """Create the store's schema, or bring it up to date.
 
-    Tables are numbered and made once; views hold no data and are re-applied every time. Running it
-    twice, or two at once, is harmless. The database is that of --store, also where it is printed
-    for a cluster.
+    Tables are numbered and made once; views hold no data and are made again where they differ from
+    this version's. Running it twice, or two at once, is harmless. The database is that of --store,
+    also where it is printed for a cluster.
     """
     if cluster and not print_only:
         raise click.UsageError("--cluster needs --print: the statements are for you to run.")
@@ -85,7 +85,7 @@ def init(print_only: bool, cluster: str, dsn: str | None, as_json: bool) -> None
     what = f"{len(new)} steps are new" if new else "no step was missing"
     say_block(
         f"The schema in {report['store']}, database {report['database']}, is up to date: "
-        f"{what}, {views} views re-applied (ClickHouse {report['engine_version']})."
+        f"{what}, {views} views are in place (ClickHouse {report['engine_version']})."
     )
 
 

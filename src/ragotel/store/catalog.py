@@ -1,6 +1,6 @@
 """Catalog: the .sql files that ship with the package, in the order in which they are applied.
 
-Functions and views hold no data and are re-applied at every migrate; tables are numbered and
+Functions and views hold no data and are made again where they differ; tables are numbered and
 applied once.
 """
 
