@@ -88,7 +88,7 @@ def column(name: str, kind: str) -> str:
 
 @pytest.fixture(scope="module", params=WORLDS)
 def built(request: pytest.FixtureRequest, engine: Store) -> Iterator[World]:
-    with own_database(engine, f"world_{request.param}"):
+    with own_database(engine):
         yield World(engine, HERE / "worlds" / request.param)
 
 
