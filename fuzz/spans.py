@@ -30,7 +30,6 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     given = parser.parse_args()
-    until = time.monotonic() + 60 * given.minutes
     broken, seed = 0, given.seed
     with (
         tempfile.TemporaryDirectory(prefix="ragotel-fuzz-") as folder,
@@ -40,6 +39,7 @@ def main() -> int:
         deliver(store, WORLDS / "worlds" / "hit")
         tell(store, WORLDS / "worlds" / "hit")
         before = {view: read(store, view, True) for view in VIEWS}
+        until = time.monotonic() + 60 * given.minutes
         while time.monotonic() < until:
             faults = run_round(store, seed, before)
             print(f"seed {seed}: {SPANS_A_ROUND} spans, {len(faults)} faults", flush=True)

@@ -84,7 +84,8 @@ def text_chars(texts: list[Any]) -> int:
     """Count the characters of a column of texts, which may have gaps."""
     try:
         return sum(map(len, texts))
-    except TypeError:
+    except Exception:
+        # A gap, or an object of the service's whose length raises what it likes.
         return sum(len(text) for text in texts if isinstance(text, str))
 
 

@@ -384,3 +384,20 @@ def test_thousands_of_objects_that_are_no_candidates_are_told_by_one_look() -> N
 
     assert read([Counting(n) for n in range(3_000)]) is None
     assert calls < 10
+
+
+class Unmeasured:
+    """Stands where a text is expected, and cannot be asked for its length."""
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+
+def test_a_text_that_is_no_text_does_not_cost_the_span() -> None:
+    """The list is there, its text unknown."""
+    result = [{"id": "a", "text": Unmeasured()}]
+    with recording() as sink:
+        assert ragotel.ingest(lambda: result)() is result
+        assert ragotel.retrieve(lambda: result)() is result
+        assert [row["id"] for row in sink.stage("retrieve")[at.DOCUMENTS]] == ["a"]
+        assert [row["id"] for row in sink.stage("ingest")[at.CANDIDATES]] == ["a"]
