@@ -114,13 +114,15 @@ def test_a_bad_span_is_counted_and_its_neighbours_are_stored(shared_server: Serv
     """Both transports and both encodings say how many were rejected and why."""
     spans = ({"name": "good"}, {"name": "bad", "trace_id": b"x"})
     reason = "1 spans rejected: 1 x trace id of 1 bytes instead of 16"
-    reply = post(shared_server.otlp_http, body(*spans, service="partly"))
+    reply = post(shared_server.otlp_http, body(*spans, service="partly-http"))
     assert (reply.status, reply.rejected) == (200, (1, reason))
     with grpc.insecure_channel(shared_server.otlp_grpc) as channel:
-        partial = TraceServiceStub(channel).Export(request(*spans, service="partly"), timeout=30)
+        partial = TraceServiceStub(channel).Export(
+            request(*spans, service="partly-grpc"), timeout=30
+        )
     assert partial.partial_success.rejected_spans == 1
     assert partial.partial_success.error_message == reason
-    document = MessageToDict(request(*spans, service="partly"))
+    document = MessageToDict(request(*spans, service="partly-json"))
     document["resourceSpans"][0]["scopeSpans"][0]["spans"][1]["traceId"] = "xyz"
     as_json = post(shared_server.otlp_http, json.dumps(document).encode(), JSON)
     assert json.loads(as_json.body) == {
@@ -129,8 +131,9 @@ def test_a_bad_span_is_counted_and_its_neighbours_are_stored(shared_server: Serv
             "errorMessage": "1 spans rejected: 1 x trace id of 3 characters is not 32 hex digits",
         }
     }
-    # The same body over HTTP and gRPC is one; the JSON is another.
-    assert names_of(shared_server, "partly") == ["good"] * 2
+    assert [names_of(shared_server, f"partly-{way}") for way in ("http", "grpc", "json")] == [
+        ["good"]
+    ] * 3
 
 
 @pytest.mark.parametrize(

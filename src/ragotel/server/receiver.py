@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,9 +19,6 @@ from ragotel.store.otlp_rows import Decoded, encode_rows
 
 MAX_BODY_BYTES = 64 << 20
 """Of one request, as sent and once unpacked."""
-REMEMBERED_FOR_S = 300.0
-"""A sender whose patience ended sends the same body again, within this time."""
-MOST_REMEMBERED = 10_000
 MAX_ROWS_BYTES = 256 << 20
 """Of its rows, as they are inserted."""
 
@@ -34,9 +29,8 @@ class Receiver:
     def __init__(self, writer: Writer, settler: Settler | None = None) -> None:
         self._writer = writer
         self._settler = settler
-        self._known: dict[bytes, asyncio.Future[Decoded]] = {}
-        """Bodies that are being stored, and those that were a short time ago, by their hash."""
-        self._stored_at: OrderedDict[bytes, float] = OrderedDict()
+        self._storing: dict[bytes, asyncio.Future[Decoded]] = {}
+        """Bodies that are being stored, by their hash."""
         # Decoding holds the interpreter lock: more threads would only take turns.
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="ragotel-decode")
 
@@ -59,31 +53,12 @@ class Receiver:
         raw, key = await loop.run_in_executor(self._pool, _unpack, unpacked, is_json)
         # A store that is slower than its senders' patience would insert ever more copies, and
         # never come to the next body: who sends one again waits for the copy that is under way.
-        storing = self._known[key] if key in self._known else self._remember(key, raw, is_json)
-        return await asyncio.shield(storing)
-
-    def _remember(self, key: bytes, raw: bytes, is_json: bool) -> asyncio.Future[Decoded]:
-        """Begin to store a body that is not known; what fails is forgotten at once."""
-        storing = asyncio.ensure_future(self._store(raw, is_json))
-        self._known[key] = storing
-
-        def forget(done: asyncio.Future[Decoded]) -> None:
-            if done.cancelled() or done.exception() is not None:
-                del self._known[key]
-            else:
-                self._stored_at[key] = time.monotonic()
-                self._forget_old()
-
-        storing.add_done_callback(forget)
-        return storing
-
-    def _forget_old(self) -> None:
-        until = time.monotonic() - REMEMBERED_FOR_S
-        while self._stored_at:
-            key, stored_at = next(iter(self._stored_at.items()))
-            if stored_at > until and len(self._stored_at) <= MOST_REMEMBERED:
-                return
-            del self._stored_at[key], self._known[key]
+        if key not in self._storing:
+            self._storing[key] = asyncio.ensure_future(self._store(raw, is_json))
+            # Forgotten once it is stored: what comes again later is a delivery of its own.
+            self._storing[key].add_done_callback(lambda _: self._storing.pop(key))
+        del raw
+        return await asyncio.shield(self._storing[key])
 
     async def _store(self, raw: bytes, is_json: bool) -> Decoded:
         loop = asyncio.get_running_loop()
