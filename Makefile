@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 BUILDER    := go.opentelemetry.io/collector/cmd/builder@v0.165.0
 COLLECTOR  := $(HOME)/.cache/ragotel/collector/$(shell sha256sum collector/builder.yaml | cut -c1-16)
 
-.PHONY: install demo test bench fuzz lint format docs collector audit clean
+.PHONY: install demo test bench faults soak fuzz lint format docs collector audit clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,13 @@ MINUTES ?= 10
 fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3.0'
 	$(BIN)/python fuzz/run.py --minutes $(MINUTES)
+
+# Some twenty minutes, and half an hour: by hand.
+faults: $(STAMP)
+	$(BIN)/python benchmarks/faults.py
+
+soak: $(STAMP)
+	$(BIN)/python benchmarks/soak.py
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
