@@ -71,8 +71,10 @@ def run_round(store: Store, seed: int, before: dict[str, str]) -> list[str]:
         except Exception as error:
             faults.append(f"{view}: {error}")
             continue
-        if found != expected:
-            faults.append(f"{view} changed:\n{expected}\n{found}")
+        # A view that names no trace may have rows of these spans as well.
+        gone = set(expected.splitlines()) - set(found.splitlines())
+        if gone:
+            faults.append(f"{view} lost:\n{sorted(gone)}\n{found}")
     for table in ("otel_traces", *TYPED):
         store.command(f"delete from {table} where startsWith({_trace(table)}, 'junk')")
     return faults

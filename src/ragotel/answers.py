@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel.columns import Looks
 
 _TEXT_NAMES = (
     "answer", "output_text", "text", "content", "response", "output", "result", "message", "reply",
@@ -19,6 +20,8 @@ _OUTPUT_NAMES = ("output_tokens", "completion_tokens", "candidates_token_count")
 _USAGE_NAMES = ("usage", "usage_metadata", "token_usage")
 _FINISH_NAMES = ("finish_reason", "stop_reason", "finish_reasons")
 _CITATION_NAMES = ("citations", "cited_ids", "cited")
+_LOOKS = 2_000
+"""Parts of one reply that are looked at: lists of lists have millions, or have themselves."""
 
 
 def part(value: Any, names: tuple[str, ...]) -> Any:
@@ -37,35 +40,37 @@ def part(value: Any, names: tuple[str, ...]) -> Any:
     return None
 
 
-def text_of_answer(result: Any, depth: int = 0) -> str | None:
+def text_of_answer(result: Any, depth: int = 0, looks: Looks | None = None) -> str | None:
     """Read the text of an answer; None where there is none to be seen."""
     if isinstance(result, str):
         return result
-    if result is None or depth > 4 or isinstance(result, (int, float, bool)):
+    looks = looks or Looks(_LOOKS)
+    if result is None or depth > 4 or isinstance(result, (int, float, bool)) or looks.is_over():
         return None
     if isinstance(result, (bytes, bytearray)):
         return bytes(result).decode("utf-8", "replace")
     if isinstance(result, (list, tuple)):
-        texts = [text_of_answer(item, depth + 1) for item in result[:100]]
+        texts = [text_of_answer(item, depth + 1, looks) for item in result[:100]]
         if isinstance(result, tuple):
             return next((text for text in texts if text is not None), None)
         return "".join(text for text in texts if text is not None) if any(texts) else None
     choices = part(result, ("choices",))
     if isinstance(choices, (list, tuple)) and choices:
         inner = part(choices[0], ("message", "delta", "text"))
-        chosen = text_of_answer(inner, depth + 1)
+        chosen = text_of_answer(inner, depth + 1, looks)
         if chosen is not None:
             return chosen
     found = part(result, _TEXT_NAMES)
-    return None if found is None else text_of_answer(found, depth + 1)
+    return None if found is None else text_of_answer(found, depth + 1, looks)
 
 
-def read_reply(result: Any) -> dict[str, Any] | None:
+def read_reply(result: Any, looks: Looks | None = None) -> dict[str, Any] | None:
     """Read model, usage, finish reasons and citations of a model's reply; None if there is none."""
-    if result is None or isinstance(result, (str, bytes, int, float)):
+    looks = looks or Looks(_LOOKS)
+    if result is None or isinstance(result, (str, bytes, int, float)) or looks.is_over():
         return None
     if isinstance(result, (list, tuple)):
-        replies = [reply for reply in map(read_reply, result[:20]) if reply]
+        replies = [reply for item in result[:20] if (reply := read_reply(item, looks))]
         return replies[0] if replies else None
     found: dict[str, Any] = {}
     usage = part(result, _USAGE_NAMES)

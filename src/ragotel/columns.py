@@ -5,12 +5,36 @@ Pipeline: result of a stage -> candidates -> [columns] -> encoding
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, TypeAlias
 
 Column: TypeAlias = "list[Any]"
 
 READ_LIMIT = 5_000
 """Elements of one result that are read on the service's thread; of the rest only the number."""
+
+
+class Looks:
+    """How many elements may still be looked at; shared by all lists within one result."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def is_over(self) -> bool:
+        """Count one look; whether there were too many."""
+        self.left -= 1
+        return self.left < 0
+
+    def take(self, values: Iterable[Any]) -> Column:
+        """Take the first elements: some sequences make theirs when asked, by the million."""
+        items = list(islice(values, max(0, min(self.left, READ_LIMIT))))
+        self.left -= len(items)
+        return items
+
+
 _SETTLED = frozenset((str, int, float, bool, type(None), bytes))
 
 

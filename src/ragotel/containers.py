@@ -6,12 +6,12 @@ Pipeline: result of a stage -> candidates -> [containers] -> encoding
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 from itertools import chain, islice
 from math import prod
 from typing import Any
 
-from ragotel.columns import READ_LIMIT, Candidates, Column
+from ragotel.columns import READ_LIMIT, Candidates, Column, Looks
 from ragotel.elements import read_items
 from ragotel.fields import COLUMN_NAMES, LIST_NAMES, TEXT_NAMES, is_number
 from ragotel.shapes import fill_from_metadata
@@ -24,24 +24,9 @@ _CONTAINER = 10
 """What a list, an array or an object that may hold one costs beside its elements."""
 
 
-class _Looks:
-    """How many elements may still be looked at; shared by all lists within one result."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = _LOOKS
-
-    def take(self, values: Iterable[Any]) -> Column:
-        """Take the first elements: some sequences make theirs when asked, by the million."""
-        items = list(islice(values, max(0, min(self.left, READ_LIMIT))))
-        self.left -= len(items)
-        return items
-
-
-def read_container(value: Any, depth: int = 0, looks: _Looks | None = None) -> Candidates | None:
+def read_container(value: Any, depth: int = 0, looks: Looks | None = None) -> Candidates | None:
     """Find the list inside of *value* and read it; None where there is none."""
-    looks = looks or _Looks()
+    looks = looks or Looks(_LOOKS)
     looks.left -= _CONTAINER
     if value is None or isinstance(value, (str, bytes, bytearray, Iterator)) or depth > _MAX_DEPTH:
         return None
@@ -62,9 +47,7 @@ def read_container(value: Any, depth: int = 0, looks: _Looks | None = None) -> C
     return _read_object(value, depth, looks)
 
 
-def _read_sequence(
-    items: Column, depth: int, looks: _Looks, *, is_tuple: bool
-) -> Candidates | None:
+def _read_sequence(items: Column, depth: int, looks: Looks, *, is_tuple: bool) -> Candidates | None:
     if not items:
         return Candidates([], [], [])
     if is_tuple and (found := _read_parallel(items)) is not None:
@@ -170,7 +153,7 @@ def _read_frame(frame: Any) -> Candidates | None:
     return found
 
 
-def _read_mapping(value: Mapping[Any, Any], depth: int, looks: _Looks) -> Candidates | None:
+def _read_mapping(value: Mapping[Any, Any], depth: int, looks: Looks) -> Candidates | None:
     if not value:
         return None
     if (found := _read_named_columns(value)) is not None:
@@ -211,7 +194,7 @@ def _read_keyed(entries: list[tuple[str, Mapping[str, Any]]]) -> Candidates | No
 
 
 def _concatenated_legs(
-    entries: list[tuple[str, Any]], depth: int, looks: _Looks
+    entries: list[tuple[str, Any]], depth: int, looks: Looks
 ) -> Candidates | None:
     legs = [(name, read_container(part, depth + 1, looks)) for name, part in entries]
     for name, leg in legs:
@@ -284,7 +267,7 @@ def _from_columns(parts: dict[str, Column], length: int) -> Candidates:
     return found
 
 
-def _read_object(value: Any, depth: int, looks: _Looks) -> Candidates | None:
+def _read_object(value: Any, depth: int, looks: Looks) -> Candidates | None:
     """Look into a client's result object, attribute by known attribute."""
     if hasattr(value, "columns") and hasattr(value, "to_dict") and hasattr(value, "index"):
         return _read_frame(value)

@@ -9,45 +9,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragotel import faults
+from ragotel.columns import Looks
 from ragotel.spec import Spec
 
 _PROMPT_NAMES = ("prompt", "text", "messages", "content", "input", "contents")
 _USED_NAMES = ("used", "sent", "passages", "sources", "documents", "context_documents", "chunks")
 
+_LOOKS = 10_000
+"""Messages and parts of one prompt that are looked at: lists of lists have millions."""
 
-def text_of_prompt(result: Any, depth: int = 0) -> str | None:
+
+def text_of_prompt(result: Any, depth: int = 0, looks: Looks | None = None) -> str | None:
     """Read the prompt: a string, messages, ``(prompt, ...)``, or an object with one of these."""
     if isinstance(result, str):
         return result
-    if result is None or depth > 3:
+    looks = looks or Looks(_LOOKS)
+    if result is None or depth > 3 or looks.is_over():
         return None
     if isinstance(result, tuple):
-        texts = [text for text in (text_of_prompt(p, depth + 1) for p in result) if text]
-        return texts[0] if texts else None
+        texts = (text_of_prompt(part, depth + 1, looks) for part in result)
+        return next((text for text in texts if text), None)
     if isinstance(result, list):
-        return _text_of_messages(result, depth)
+        return _text_of_messages(result, depth, looks)
     if isinstance(result, Mapping):
-        return _text_of_parts(result, depth)
+        return _text_of_parts(result, depth, looks)
     if callable(to_messages := getattr(result, "to_messages", None)):
         # Not its `to_string`, which writes a role before each message: the model is sent none.
-        return _text_of_messages(list(to_messages()), depth)
-    return _text_of_parts(getattr(result, "__dict__", {}), depth)
+        return _text_of_messages(list(to_messages()), depth, looks)
+    return _text_of_parts(getattr(result, "__dict__", {}), depth, looks)
 
 
-def _text_of_parts(parts: Mapping[Any, Any], depth: int) -> str | None:
+def _text_of_parts(parts: Mapping[Any, Any], depth: int, looks: Looks) -> str | None:
     for name in _PROMPT_NAMES:
         if name in parts:
-            text = text_of_prompt(parts[name], depth + 1)
+            text = text_of_prompt(parts[name], depth + 1, looks)
             if text is not None:
                 return text
     return None
 
 
-def _text_of_messages(messages: list[Any], depth: int) -> str | None:
+def _text_of_messages(messages: list[Any], depth: int, looks: Looks) -> str | None:
     """Join the contents of chat messages with a blank line; pictures and tools are left out."""
     texts = []
     for message in messages:
-        text = message if isinstance(message, str) else text_of_prompt(message, depth + 1)
+        if looks.left < 0:
+            break
+        text = message if isinstance(message, str) else text_of_prompt(message, depth + 1, looks)
         if text is not None:
             texts.append(text)
     return "\n\n".join(texts) if texts else None

@@ -401,3 +401,15 @@ def test_a_text_that_is_no_text_does_not_cost_the_span() -> None:
         assert ragotel.retrieve(lambda: result)() is result
         assert [row["id"] for row in sink.stage("retrieve")[at.DOCUMENTS]] == ["a"]
         assert [row["id"] for row in sink.stage("ingest")[at.CANDIDATES]] == ["a"]
+
+
+def test_lists_within_lists_within_lists_end() -> None:
+    """A matrix, and a list that holds itself many times, cost a bounded number of looks."""
+    itself: list[Any] = []
+    itself.extend([itself] * 30)
+    matrix = [[[[None] * 900] * 900] * 900] * 900
+    with recording() as sink:
+        for value in (itself, matrix, tuple(itself)):
+            for decorate in (ragotel.request, ragotel.assemble, ragotel.generate, ragotel.retrieve):
+                assert decorate(lambda value=value: value)() is value
+        assert len(sink.raw) == 12
