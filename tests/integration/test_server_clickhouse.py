@@ -122,6 +122,28 @@ def test_each_fault_has_its_status(
     assert (answered, headers.get("x-clickhouse-exception-code")) == (status, code), text
 
 
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ("(a UInt8) engine = MergeTree order by a settings parts_to_throw_insert = 1", "252"),
+        ("(a UInt8, constraint small check a < 2) engine = MergeTree order by a", "469"),
+    ],
+)
+def test_rows_that_the_table_does_not_take_are_an_error(
+    shared_server: Served, table: str, code: str
+) -> None:
+    """A client hears of it, and no row is there."""
+    shared_server.command(f"create table wary {table}")
+    try:
+        first = ask(shared_server, b"insert into wary format CSV\n1\n")
+        second = ask(shared_server, b"insert into wary format CSV\n2\n")
+        assert (first[0], second[0]) == (200, 500)
+        assert second[2]["x-clickhouse-exception-code"] == code
+        assert shared_server.sql("select count() as n from wary") == [{"n": 1}]
+    finally:
+        shared_server.command("drop table wary")
+
+
 def test_an_error_amid_a_stream_is_an_error(client: Any) -> None:
     """A reader that has part of the rows learns that they are a part."""
     query = "select throwIf(number = 700000) from numbers(1000000) settings max_block_size = 10000"

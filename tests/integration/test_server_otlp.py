@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -96,6 +97,20 @@ def test_packed_bodies_are_unpacked(shared_server: Served, encoding: str, pack) 
     ]
     assert [(reply.status, reply.body) for reply in replies] == [(200, b""), (200, b"{}")]
     assert names_of(shared_server, name) == ["j", "p"]
+
+
+@pytest.mark.parametrize("table", ["otel_traces", "rag_stages"])
+def test_nothing_is_acknowledged_that_a_table_did_not_take(
+    serve: Callable[..., Served], table: str
+) -> None:
+    """Too many parts, in the spans' table or a typed one: the sender is told to wait."""
+    served = serve()
+    assert post(served.otlp_http, rag_request(1)).status == 200
+    served.command(f"alter table {table} modify setting parts_to_throw_insert = 1")
+    assert post(served.otlp_http, rag_request(2)).status == 503
+    served.command(f"alter table {table} reset setting parts_to_throw_insert")
+    assert post(served.otlp_http, rag_request(2)).status == 200
+    assert served.sql("select uniqExact(request_id) as n from rag_stages") == [{"n": 2}]
 
 
 def test_grpc_takes_plain_and_packed_messages(shared_server: Served) -> None:

@@ -115,11 +115,12 @@ class QueryJob:
             self._statement(given + _whole(head, pieces))
 
     def _insert(self, insert: statement.Insert, chunks: Iterable[bytes]) -> None:
-        with self._handle(insert.sql.encode(), {}) as handle:
+        with self._handle(f"{insert.sql} {insert.settings}".encode(), {}) as handle:
             filled: Iterator[bytes] = (chunk for chunk in chunks if chunk)
             if insert.input_format == "Native" and self._query.revision > 0:
                 filled = iter([from_revision(b"".join(filled), self._query.revision)])
-            self._answer(b"", handle.insert(insert.sql, insert.input_format, filled), "")
+            statistics = handle.insert(insert.sql, insert.input_format, filled, insert.settings)
+            self._answer(b"", statistics, "")
 
     def _statement(self, text: bytes) -> None:
         if not text.strip():

@@ -43,11 +43,12 @@ _ENGINES_OWN = frozenset((b"system", b"information_schema"))
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT whose data follows it: *sql* without FORMAT, and where the data begins."""
+    """An INSERT whose data follows it: *sql* without SETTINGS and FORMAT; where the data begins."""
 
     sql: str
     input_format: str
     data_at: int
+    settings: str = ""
 
 
 def find_insert(text: bytes) -> Insert | None:
@@ -55,7 +56,7 @@ def find_insert(text: bytes) -> Insert | None:
 
     *text* may be the beginning of a body of any length. VALUES are left to the engine's parser.
     """
-    depth, first = 0, True
+    depth, first, settings_at = 0, True, None
     tokens = _tokens(text)
     for kind, token, start, _ in tokens:
         if kind == "other":
@@ -68,12 +69,19 @@ def find_insert(text: bytes) -> Insert | None:
         first = False
         if depth == 0 and word in (b"values", b"select", b"with", b"infile", b"watch"):
             return None
+        if depth == 0 and word == b"settings":
+            settings_at = start
         if depth == 0 and word == b"format":
             name = next((each for each in tokens if each[0] != "space"), None)
             if name is None or name[0] != "word":
                 return None
-            head = text[:start].decode("utf-8", "replace").rstrip()
-            return Insert(head, name[1].decode(), _data_start(text, name[3]))
+            sql_ends = start if settings_at is None else settings_at
+            return Insert(
+                sql=text[:sql_ends].decode("utf-8", "replace").rstrip(),
+                input_format=name[1].decode(),
+                data_at=_data_start(text, name[3]),
+                settings=text[sql_ends:start].decode("utf-8", "replace").rstrip(),
+            )
     return None
 
 

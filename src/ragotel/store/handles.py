@@ -11,9 +11,11 @@ import contextlib
 import json
 import re
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ragotel.errors import StoreError
@@ -22,6 +24,7 @@ MARK_SETTING = "log_comment"
 """The setting that names what a handle runs, for `Engine.kill`."""
 _MARK = "ragotel-"
 _BROKEN_DOWN = 236
+_CANNOT_WRITE_TO_FILE = 75
 _CODE = re.compile(r"Code: (\d+)\. ?(.*)", re.DOTALL)
 _SETTINGS = "select name, value, changed from system.settings"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -52,6 +55,9 @@ class Engine:
     def __init__(self, folder: str, database: str) -> None:
         self.folder = folder
         self.database = database
+        # The engine empties this folder when it starts.
+        self._scratch = Path(folder) / "tmp"
+        self._scratch.mkdir(exist_ok=True)
         self.on_breakdown: Callable[[], None] = lambda: None
         """Called when the engine has broken down: it takes no statement any more."""
 
@@ -64,7 +70,7 @@ class Engine:
         import chdb
 
         try:
-            handle = Handle(chdb.connect(self.folder))  # type: ignore[no-untyped-call]
+            handle = Handle(chdb.connect(self.folder), self._scratch)  # type: ignore[no-untyped-call]
         except Exception as error:
             raise _engine_error(error) from error
         try:
@@ -93,8 +99,9 @@ class Engine:
 class Handle:
     """One statement at a time, by any thread."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, scratch: Path) -> None:
         self._connection = connection
+        self._scratch = scratch
         self._stream: Any = None
         self.statistics = Statistics()
 
@@ -165,26 +172,31 @@ class Handle:
             return None
         return bytes(chunk.bytes())
 
-    def insert(self, sql: str, input_format: str, chunks: Iterable[bytes]) -> Statistics:
-        """Run an INSERT (without FORMAT) over *chunks* of *input_format*."""
-        started_ns = time.monotonic_ns()
+    def insert(
+        self, sql: str, input_format: str, chunks: Iterable[bytes], settings: str = ""
+    ) -> Statistics:
+        """Run an INSERT (without FORMAT) over *chunks* of *input_format*.
+
+        The rows go through a file, because the engine's streaming insert says that all is well
+        where the table took nothing: too many parts, a full disk, a constraint.
+
+        Raises:
+            EngineError: The table did not take the rows, or the file could not be written.
+        """
         try:
-            inserter = self._connection.send_insert(sql, input_format)
-        except Exception as error:
-            raise _engine_error(error) from error
-        try:
-            for chunk in chunks:
-                inserter.append(chunk)
-            result = inserter.finish()
-        except RuntimeError as error:
-            raise _engine_error(error) from error
-        finally:
-            inserter.close()
-        self.statistics = Statistics(
-            written_rows=result.rows_written,
-            written_bytes=result.bytes_written,
-            elapsed_ns=time.monotonic_ns() - started_ns,
-        )
+            with tempfile.NamedTemporaryFile(dir=self._scratch, prefix="tmp-insert-") as file:
+                for chunk in chunks:
+                    file.write(chunk)
+                if not file.tell():
+                    self.statistics = Statistics()
+                    return self.statistics
+                file.flush()
+                source = f"from infile {quoted(file.name)} {settings}"
+                self.query(f"{sql}\n{source} format {input_format}")
+        except OSError as error:
+            raise EngineError(
+                _CANNOT_WRITE_TO_FILE, f"DB::Exception: {error} (CANNOT_WRITE_TO_FILE_DESCRIPTOR)"
+            ) from error
         return self.statistics
 
     def close(self) -> None:
