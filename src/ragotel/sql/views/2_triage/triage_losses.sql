@@ -28,17 +28,22 @@ with
             document_rank,
             is_document_absent,
             beyond_rerank_window,
-            journey,
-            arrayJoin([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 50, 100]::Array(UInt32)) as cutoff
+            journey
         from triage_verdicts
         where bucket != 'not_answerable'
+    ),
+    -- A step of its own: arrayJoin() would multiply all that the verdicts are made from.
+    spread as (
+        select *, cutoff
+        from passages
+        array join [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 50, 100]::Array(UInt32) as cutoff
     ),
     placed as (
         select
             *,
             if(cutoff = 0, ifNull(top_k, 4294967295), cutoff) as k,
             arrayLastIndex(mark -> mark.rank <= k, journey.trail) as last_within
-        from passages
+        from spread
     ),
     moved as (
         select
