@@ -5,6 +5,7 @@ Pipeline: result of a stage -> candidates -> [elements] -> encoding
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,9 @@ from uuid import UUID
 from ragotel.columns import Candidates, Column
 from ragotel.fields import is_number, looks_like_id
 from ragotel.shapes import read_uniform
+
+_STRANGE = 100
+"""So many elements of one class that say nothing, and no further one of it is looked at."""
 
 
 def read_items(items: Sequence[Any]) -> Candidates | None:
@@ -44,9 +48,12 @@ def _read_mixed(items: Sequence[Any]) -> Candidates | None:
     """Read element by element; what cannot be read keeps its rank, with everything null."""
     found = Candidates([], [], [])
     understood = 0
+    strange: Counter[type] = Counter()
     for rank, item in enumerate(items):
-        one = None if item is None else read_items((item,))
+        kind = type(item)
+        one = None if item is None or strange[kind] >= _STRANGE else read_items((item,))
         if one is None:
+            strange[kind] += 1
             one = Candidates([None], [None], [None])
         else:
             understood += 1

@@ -413,3 +413,19 @@ def test_lists_within_lists_within_lists_end() -> None:
             for decorate in (ragotel.request, ragotel.assemble, ragotel.generate, ragotel.retrieve):
                 assert decorate(lambda value=value: value)() is value
         assert len(sink.raw) == 12
+
+
+def test_thousands_of_strangers_among_candidates_cost_little() -> None:
+    """A class whose elements say nothing again and again is no longer asked; ranks stay true."""
+    calls = 0
+
+    class Asked:
+        def __getattr__(self, name: str) -> Any:
+            nonlocal calls
+            calls += 1
+            raise AttributeError(name)
+
+    found = read([{"id": "a", "score": 0.5}, *(Asked() for _ in range(3_000)), {"id": "b"}])
+    assert found is not None
+    assert (len(found), found.ids[0], found.ids[-1], found.ids[1]) == (3_002, "a", "b", None)
+    assert calls < 3_000 * 10
