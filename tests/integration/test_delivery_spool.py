@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ragotel.delivery import Delivery, Tally
-from ragotel.delivery.frames import Meta
+from ragotel.delivery.frames import Frame, Meta, scan
 from ragotel.delivery.ledger import Ledger
 from ragotel.delivery.spool import Spool
 from ragotel.settings import resolve_settings
@@ -124,6 +124,47 @@ def test_collector_that_comes_back(receiver: Receiver, folder: Path) -> None:
     assert [span["n"] for span in receiver.spans] == list(range(61))
     assert delivery.counters().lost == {}
     assert list(folder.iterdir()) == []
+
+
+def test_an_outage_of_many_messages_is_sent_in_few(receiver: Receiver, folder: Path) -> None:
+    """What was written once a second is joined again, whole and in order, also what others left."""
+    port = find_free_port()
+    url = f"http://127.0.0.1:{port}"
+    body = KILLED_WHEN_SPOOLED.format(count=60, first=0, ending="os.kill(os.getpid(), 9)")
+    assert run(url, folder, body) == -signal.SIGKILL
+    frames = [frame for path in folder.glob("*/*.spool") for frame in _frames(path)]
+    assert len(frames) >= 6
+    with http_receiver(receiver, port):
+        restarted = delivery_to(url, folder)
+        assert receiver.wait(lambda: len(receiver.spans) == 60)
+        assert wait_until(lambda: not list(folder.iterdir()))
+        restarted.shutdown()
+    assert [span["n"] for span in receiver.spans] == list(range(60))
+    assert receiver.messages == 1
+    assert restarted.counters().replayed == Tally(60, 60)
+
+
+def _frames(path: Path) -> list[Frame]:
+    with path.open("rb") as file:
+        return list(scan(file.fileno()))
+
+
+def test_one_message_that_is_refused_costs_itself(receiver: Receiver, folder: Path) -> None:
+    """Joined messages go alone after a refusal, and the others arrive."""
+    port = find_free_port()
+    url = f"http://127.0.0.1:{port}"
+    body = KILLED_WHEN_SPOOLED.format(count=60, first=0, ending="os.kill(os.getpid(), 9)")
+    assert run(url, folder, body) == -signal.SIGKILL
+    receiver.reply = lambda number: Reply(400 if number <= 2 else 200)
+    with http_receiver(receiver, port):
+        restarted = delivery_to(url, folder, retry_s=0)
+        assert wait_until(lambda: not list(folder.iterdir()))
+        restarted.shutdown()
+    counters = restarted.counters()
+    (cause,) = counters.lost
+    assert cause == "export_failed"
+    assert 0 < counters.lost[cause].requests < 60
+    assert len(receiver.counts()) == 60 - counters.lost[cause].requests
 
 
 def test_exit_while_the_receiver_hangs(receiver: Receiver, url: str, folder: Path) -> None:
@@ -269,7 +310,7 @@ def test_disk_that_is_full(folder: Path) -> None:
     """A write that ends half-way leaves the file as it was, and what is in it is sent."""
     body = """
         import resource
-        from ragotel.delivery.frames import Meta
+        from ragotel.delivery.frames import Frame, Meta, scan
         from ragotel.delivery.ledger import Ledger
         from ragotel.delivery.spool import Spool
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -133,7 +133,7 @@ def _replay(settings: Settings, ledger: Ledger) -> Replay | None:
         log.warning("ragotel: %s; nothing is kept in %s", _NO_SPOOL, settings.spool)
         return None
     spool = Spool(settings.spool, settings.spool_max_bytes, ledger)
-    return Replay(spool, ledger, settings.retry_s)
+    return Replay(spool, ledger, settings.retry_s, settings.batch_bytes)
 
 
 class Delivery:

@@ -1,6 +1,9 @@
 """Replay: sends what lies in the spool, oldest first, as soon as the receiver takes it again.
 
 Pipeline: spool -> [replay] -> transport -> receiver
+
+In an outage a message is written every second; they are joined again, as one answer for each would
+take longer than the outage did.
 """
 
 from __future__ import annotations
@@ -19,15 +22,19 @@ from ragotel.delivery.transport import Answer, Storable, backoff_s, gunzip, gzip
 log = logging.getLogger("ragotel")
 
 _LOOK_EVERY_S = 10.0
+_MOST_JOINED = 500
 
 
 class Replay:
     """When to try the spool's oldest message, and what its answer means."""
 
-    def __init__(self, spool: Spool, ledger: Ledger, retry_s: float) -> None:
+    def __init__(self, spool: Spool, ledger: Ledger, retry_s: float, batch_bytes: int) -> None:
         self.spool = spool
         self._ledger = ledger
         self._retry_s = retry_s
+        self._batch_bytes = batch_bytes
+        self._most = self._usual = _MOST_JOINED
+        """How many messages may go as one: after a failure as many as before, or one alone."""
         self._look_at = 0.0
         self._try_at = 0.0
         self._attempt = 0
@@ -55,43 +62,74 @@ class Replay:
         if stored is None:
             return False
         try:
-            message = transport.unpack(stored.body)
+            group, body = self._join(stored)
+            message = transport.unpack(body)
         except Exception as error:
             self._lose(stored, f"{type(error).__name__}: {error}")
             return True
-        self._judge(stored, send(message))
+        self._judge(group, send(message))
         return True
+
+    def _join(self, first: Stored) -> tuple[list[Stored], bytes]:
+        """Give the messages that go as one, with their bytes: OTLP messages end to end are one."""
+        raw = gunzip(first.body)
+        group, raws, size_bytes = [first], [raw], len(raw)
+        while len(group) < self._most and size_bytes < self._batch_bytes:
+            stored = self.spool.following(first, len(group))
+            if stored is None:
+                break
+            raw = gunzip(stored.body)
+            size_bytes += len(raw)
+            if size_bytes > self._batch_bytes:
+                break
+            group.append(stored)
+            raws.append(raw)
+        return group, first.body if len(group) == 1 else gzip(b"".join(raws))
 
     def wait(self, answer: Answer) -> None:
         """Leave the receiver alone for a while, longer each time."""
         self._attempt += 1
         self._try_at = time.monotonic() + backoff_s(self._attempt, answer.retry_after_s)
 
-    def _judge(self, stored: Stored, answer: Answer) -> None:
+    def _judge(self, group: list[Stored], answer: Answer) -> None:
         if answer.verdict == "ok":
-            self._settle(stored, answer.rejected_spans)
-        elif answer.verdict == "too_large":
-            self._split(stored, answer)
+            self._settle(group, answer.rejected_spans)
         elif answer.verdict == "retry":
+            # The same bytes again: a receiver that has them already can tell.
+            self._most = len(group)
             self.wait(answer)
+        elif len(group) > 1:
+            # One of them may be the reason, and must not cost the others.
+            self._most = 1
+            if answer.verdict == "too_large":
+                self._usual = len(group) // 2
+        elif answer.verdict == "too_large":
+            self._split(group[0], answer)
         else:
             # A wrong token or a broken gateway must not cost the whole spool: it may be mended.
             since = self._doubted_since = self._doubted_since or time.monotonic()
             if time.monotonic() - since >= self._retry_s:
-                self._lose(stored, answer.detail)
+                self._lose(group[0], answer.detail)
             else:
                 self.wait(answer)
 
-    def _settle(self, stored: Stored, rejected_spans: int) -> None:
-        meta = stored.meta
-        rejected = min(max(rejected_spans, 0), meta.spans)
+    def _settle(self, group: list[Stored], rejected_spans: int) -> None:
+        spans = sum(stored.meta.spans for stored in group)
+        rejected = min(max(rejected_spans, 0), spans)
         if rejected:
+            # The answer does not say which spans, so no message can be named.
             self._ledger.lose(REJECTED, rejected, 0)
-        self._ledger.replay(meta.spans - rejected, meta.requests, stored.is_own)
-        self._remove(stored)
+        for stored in group:
+            meta = stored.meta
+            thrown = min(rejected, meta.spans)
+            rejected -= thrown
+            self._ledger.replay(meta.spans - thrown, meta.requests, stored.is_own)
+            self._remove(stored)
+        self._most = self._usual
 
     def _split(self, stored: Stored, answer: Answer) -> None:
         """Put the two halves at the end: the receiver takes less than it did."""
+        self._most = self._usual = 1
         halves = halve_message(gunzip(stored.body))
         if not halves:
             self._lose(stored, answer.detail)

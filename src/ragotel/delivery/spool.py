@@ -168,6 +168,16 @@ class Spool:
             self._synced_at = now
             os.fsync(segment.descriptor)
 
+    def following(self, first: Stored, place: int) -> Stored | None:
+        """Read the message *place* after *first* in its file; None: there is no whole one."""
+        if place >= len(first.segment.frames):
+            return None
+        frame = first.segment.frames[place]
+        body = None
+        with suppress(OSError):
+            body = read_body(first.segment.descriptor, frame) if frame.is_whole else None
+        return None if body is None else Stored(first.segment, frame, body)
+
     def oldest(self) -> Stored | None:
         """Read the message to be sent next; what is damaged is counted as lost on the way."""
         while self._segments:
