@@ -163,7 +163,7 @@ def test_a_bad_span_is_counted_and_its_neighbours_are_stored(shared_server: Serv
         (b"x", "text/plain", {}, 415, "'text/plain' is neither"),
         (b"x", JSON, {"content_encoding": "br"}, 400, "'br' is not one of"),
         (b"no gzip", JSON, {"content_encoding": "gzip"}, 400, "not gzip"),
-        (gzip.compress(b"{}")[:-4], JSON, {"content_encoding": "gzip"}, 400, "cut short"),
+        (gzip.compress(b"{}", mtime=0)[:-4], JSON, {"content_encoding": "gzip"}, 400, "cut short"),
         (b"no zstd at all", JSON, {"content_encoding": "zstd"}, 400, "not zstd"),
     ],
 )
