@@ -20,7 +20,8 @@ from ragotel.store.backfill import settle
 from ragotel.store.otlp_rows import COLUMNS, FORMAT, TABLE, encode_rows
 
 FOUND = Path(__file__).resolve().parent / "found" / "spans"
-SPANS_A_ROUND = 2_000
+SPANS_A_ROUND = 500
+SLOW_S = 20.0
 TYPED = ("rag_requests", "rag_stages", "rag_prompts", "rag_chunks", "rag_ingest_runs", "rag_losses")
 
 
@@ -66,11 +67,14 @@ def run_round(store: Store, seed: int, before: dict[str, str]) -> list[str]:
     except Exception as error:
         faults.append(f"settle: {error}")
     for view, expected in before.items():
+        started = time.monotonic()
         try:
             found = read(store, view, True)
         except Exception as error:
             faults.append(f"{view}: {error}")
             continue
+        if time.monotonic() - started > SLOW_S:
+            print(f"{view} took {time.monotonic() - started:.0f} s", flush=True)
         # A view that names no trace may have rows of these spans as well.
         gone = set(expected.splitlines()) - set(found.splitlines())
         if gone:
