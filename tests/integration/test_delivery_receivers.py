@@ -215,13 +215,15 @@ def test_queue_is_bounded_and_losses_are_told(receiver: Receiver, url: str) -> N
     assert sum(span["rag.loss.requests"] for span in receiver.named("ragotel.loss")) == 21
 
 
-@pytest.mark.parametrize(("queue_bytes", "encoding_s"), [(100_000, 0.0), (1 << 20, 0.02)])
+@pytest.mark.parametrize(
+    ("queue_bytes", "encoding_s", "most"), [(100_000, 0.0, 5), (1 << 20, 0.02, 2)]
+)
 def test_what_has_piled_up_goes_together(
-    receiver: Receiver, url: str, queue_bytes: int, encoding_s: float
+    receiver: Receiver, url: str, queue_bytes: int, encoding_s: float, most: int
 ) -> None:
     """After a slow answer all that waits is one message: a request each would never catch up.
 
-    However full the queue is, and however long it takes to encode it.
+    However long it takes to encode it; of a queue that is full a message takes a quarter.
     """
     receiver.reply = lambda number: Reply(delay_s=60 if number == 1 else 0)
     delivery = open_delivery(url, queue_bytes=queue_bytes, batch_interval_s=0.0)
@@ -232,7 +234,8 @@ def test_what_has_piled_up_goes_together(
     receiver.released.set()
     assert delivery.flush()
     delivery.shutdown()
-    assert (receiver.messages, receiver.counts()) == (2, dict.fromkeys(range(41), 1))
+    assert receiver.counts() == dict.fromkeys(range(41), 1)
+    assert receiver.messages <= most
 
 
 def test_request_beyond_the_whole_limit_is_named_so(url: str) -> None:

@@ -168,7 +168,9 @@ class Worker:
     def _is_due(self) -> bool:
         if len(self._queue):
             # What piled up during a slow answer fills messages: one for each would never catch up.
-            return False
+            # Yet a batch takes room in the queue too, and may be all that a small one holds.
+            is_most = self._batch.size_bytes >= self._queue.limit_bytes // 4
+            return is_most and self._queue.is_nearly_full()
         if time.monotonic() >= self._batch_due or self._queue.is_nearly_full():
             return True
         return self._alarm.stop_by is not None or self._flush_up_to > self._queue.settled
