@@ -157,19 +157,19 @@ def test_an_edited_template_shows_as_two_versions_and_what_was_edited(
         ask(2, 100, None)
         ask(3, 120, None)
         ask(2, 100, None, template="Use these. The newer page holds.")
+        ask(1, 80, None, template="Use these. The newer page holds.")
     versions = ragotel("templates", "list", "--json").json
-    assert [(row["name"], row["requests"]) for row in versions] == [("answer", 2), ("answer", 1)]
+    assert [(row["name"], row["requests"]) for row in versions] == [("answer", 2), ("answer", 2)]
     old, new = (row["version"] for row in versions)
     ran = ragotel("templates", "diff", "answer", old, new.removeprefix("sha256:")[:8])
     assert ran.code == 0
     assert ran.out.splitlines() == [
         f"--- answer {old}",
         f"+++ answer {new}",
-        "@@ -1,4 +1,4 @@",
+        "@@ -1,3 +1,3 @@",
         "-Use these.",
         "+Use these. The newer page holds.",
         " [{id 1}] {passage}",
-        " [{id 2}] {passage}",
         " Question: {question}",
     ]
     assert "its question and 3 passages cut out" in ran.err

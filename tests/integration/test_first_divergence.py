@@ -61,6 +61,14 @@ CASES = [
         *("no-value", "How long is it?", "Some time.", "14 days"),
         *("14 days for all.", "30 days for all."),
     ),
+    Case(
+        *("stale-neighbour", "How long is the pause?", "stale-neighbour/0#0", "14 minutes"),
+        [
+            Hit("stale-neighbour/0#0", 0.9, "The pause takes 14 minutes."),
+            Hit("cafe-2019#0", 0.8, "The cafe was open at night.", superseded=True),
+        ],
+        *(["stale-neighbour/0#0", "cafe-2019#0"], 5, "It takes 20 minutes."),
+    ),
     case(
         *("many", "How many?", ", ".join(f"{n} seats for {n} men" for n in range(11, 90))),
         *("10 seats", "It has 10 seats.", "It has 12 seats."),
@@ -144,7 +152,8 @@ def conflict(right: int, wrong: int, *values: str, ids: list[str], **facts: Any)
 def test_passages_that_state_what_the_wrong_answer_said(worked: Worked) -> None:
     """One right against two wrong in the published case; number words, currencies, percentages,
     dates and quoted strings alike. What is denied, of another unit, or in the question does not
-    count, and an answer without a value has no competitor."""
+    count, and an answer without a value has no competitor; nor is a passage one that is out of date
+    but of another document and says something else."""
     expect = TEAM["expect"]
     assert worked.conflicts == {
         "team-seats": conflict(

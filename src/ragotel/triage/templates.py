@@ -28,13 +28,16 @@ _TRIED_PROMPTS = 20
 class Skeleton:
     """What a prompt is without its question and passages, and which prompt it was made of.
 
-    *is_cut* is false where the passages could not be cut out, so that they stand in it.
+    *text* shows two passages and what stands between them, where two or more were sent;
+    *lone_text* the first alone. *is_cut* is false where passages could not be cut out, so that
+    they stand in it.
     """
 
     version: str
     request_id: str
     trace_id: str
     text: str
+    lone_text: str
     is_cut: bool
     sent_count: int
 
@@ -72,9 +75,11 @@ def template_diff(store: Store, name: str, old: str, new: str) -> Difference:
     versions = list(dict.fromkeys(row["version"] for row in rows))
     first = _skeleton(store, name, _meant(name, old, versions))
     second = _skeleton(store, name, _meant(name, new, versions))
+    # A passage more is no other template.
+    is_lone = 1 in (first.sent_count, second.sent_count)
     lines = difflib.unified_diff(
-        first.text.splitlines(),
-        second.text.splitlines(),
+        (first.lone_text if is_lone else first.text).splitlines(),
+        (second.lone_text if is_lone else second.text).splitlines(),
         f"{name} {first.version}",
         f"{name} {second.version}",
         lineterm="",
@@ -125,21 +130,24 @@ def _cut(store: Store, version: str, row: Mapping[str, Any]) -> Skeleton:
     key = {"trace_id": row["trace_id"], "request_id": row["request_id"]}
     passages = _passages(store, {**key, "span_id": row["span_id"]})
     question = _question(store, key)
-    text, is_cut = row["prompt"], not passages
+    texts, is_cut = [row["prompt"], row["prompt"]], not passages
     if passages and all(passage.text for passage in passages):
         try:
-            parts = take_apart(text, passages, question)
+            parts = take_apart(row["prompt"], passages, question)
         except PartsError:
             pass
         else:
             between = parts.gaps[0] + PASSAGE if parts.gaps else ""
-            text, is_cut = f"{parts.before}{PASSAGE}{between}{parts.after}", True
+            texts = [f"{parts.before}{PASSAGE}{more}{parts.after}" for more in (between, "")]
+            is_cut = True
             for at, passage in enumerate(passages):
                 if passage.id:
-                    text = text.replace(passage.id, f"{{id {at + 1}}}")
+                    texts = [text.replace(passage.id, f"{{id {at + 1}}}") for text in texts]
     if len(question) > 1:
-        text = text.replace(question, QUESTION)
-    return Skeleton(version, row["request_id"], row["trace_id"], text, is_cut, len(passages))
+        texts = [text.replace(question, QUESTION) for text in texts]
+    text, lone_text = texts
+    request_id, trace_id = row["request_id"], row["trace_id"]
+    return Skeleton(version, request_id, trace_id, text, lone_text, is_cut, len(passages))
 
 
 def _passages(store: Store, key: Mapping[str, Any]) -> list[Passage]:

@@ -348,6 +348,7 @@ select
     doc_id,
     doc_version,
     is_gold,
+    toBool(is_of_gold_document) as is_of_gold_document,
     toBool(
         not is_gold
         and (

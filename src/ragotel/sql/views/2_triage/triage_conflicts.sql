@@ -1,8 +1,8 @@
 -- answers: which passages of the prompt contradicted the gold, and were they in the majority?
 -- grain:   one row per request × label graded wrong whose prompt holds the claim, where a passage competed with it
 -- reads:   triage_verdicts, rag_sent_statements
--- kind: superseded_twin (a sent passage is flagged superseded or of an older version of the gold's document), else
--- competing_value. statements_right and _wrong count sent passages; the texts of unread_chunk_ids are not known, so
+-- kind: superseded_twin (a sent passage that is out of date, and is of the gold's document or says what the answer
+-- said), else competing_value. statements_right and _wrong count sent passages; the texts of unread_chunk_ids are not known, so
 -- is_majority is null where they could turn it.
 create or replace view triage_conflicts as
 with
@@ -17,7 +17,7 @@ with
                 arrayMap(pair -> pair.2, arraySort(groupArrayIf((position, chunk_id), ifNull(states_wrong, false) and not is_gold)))
             ) as competing_chunk_ids,
             arrayDistinct(
-                arrayMap(pair -> pair.2, arraySort(groupArrayIf((position, chunk_id), is_superseded)))
+                arrayMap(pair -> pair.2, arraySort(groupArrayIf((position, chunk_id), is_superseded and (is_of_gold_document or ifNull(states_wrong, false)))))
             ) as superseded_chunk_ids,
             arrayDistinct(
                 arrayMap(pair -> pair.2, arraySort(groupArrayIf((position, chunk_id), not is_read)))
