@@ -52,6 +52,10 @@ class Figures:
     stored: int
     lost: dict[str, int]
     """Told by loss reports in the store, by cause."""
+    lost_at_exit: int
+    """Counted by a process that ended before the receiver had answered: in its log alone."""
+    waiting: int
+    """Still in the spool when the run ended."""
     died_with_process: int
     """Neither stored nor told: in the memory of a process that was killed."""
     oldest_s: float
@@ -119,13 +123,18 @@ def account(world: World, calls: list[Call]) -> dict[str, Any]:
     died = [age for age in ages if age is not None]
     # Which requests a loss report means is not known: those that no kill explains come first.
     unexplained = len(missing) - len(died)
+    told = sum(lost.values())
+    at_exit = world.lost_at_exit - lost.get("shutdown", 0)
+    waiting = world.waiting() if world.fault.spool else 0
     return {
         "offered": len(calls),
         "stored": len(stored),
         "lost": lost,
-        "died_with_process": len(died) - max(0, sum(lost.values()) - unexplained),
+        "lost_at_exit": max(0, at_exit),
+        "waiting": waiting,
+        "died_with_process": max(0, len(died) - max(0, told - unexplained)),
         "oldest_s": max(died, default=0.0),
-        "missing": max(0, unexplained - sum(lost.values())),
+        "missing": max(0, unexplained - told - max(0, at_exit) - waiting),
         "twice": world.sent_twice(),
         "textless": world.textless(),
     }
@@ -152,14 +161,19 @@ def caught_up_s(
 
 
 HEAD = (
-    "| fault | spool | offered | stored | told lost | died | missing | twice "
+    "| fault | spool | offered | stored | lost | died | missing | twice "
     "| p50, p99 quiet, us | with the fault | added p99 | memory | caught up |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
 def row(figures: Figures) -> str:
-    lost = ", ".join(f"{cause} {count}" for cause, count in figures.lost.items()) or "0"
+    counted = {
+        **figures.lost,
+        "at exit": figures.lost_at_exit,
+        "still in the spool": figures.waiting,
+    }
+    lost = ", ".join(f"{cause} {count}" for cause, count in counted.items() if count) or "0"
     died = str(figures.died_with_process)
     if figures.died_with_process:
         died += f" (last {figures.oldest_s:.1f} s)"

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
@@ -20,12 +20,14 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 from gate import Gate
 from running import Call, Service
 
+from ragotel.delivery.frames import scan
 from receiver import Reply
 from served import Served, find_free_port, start_server
 
 SMALL_QUEUE = {"RAGOTEL_QUEUE_BYTES": str(2 << 20)}
 SPOOL_DISK_BYTES, STORE_DISK_BYTES = 1 << 20, 512 << 20
 CANDIDATES = 10
+IDLE_RATE, DRAIN_S = 0.5, 240.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class World:
         self.folder, self.fault, self.rate = folder, fault, rate
         self.kills: list[tuple[int, int]] = []
         """Of services: the clock, and the number of the last call before."""
+        self.lost_at_exit = 0
+        """By the last counters of a process that could tell nobody: its log alone has them."""
         self._clock = time.time() - time.monotonic()
         self._mounted: list[Path] = []
         self.store, self.spool = self._disk("store"), self._disk("spool")
@@ -133,13 +137,22 @@ class World:
 
     def end(self) -> None:
         """End the load; what is left on the disk is for the next process, so let there be one."""
-        self.service.end()
+        self.lost_at_exit = self.service.end()["lost"].get("shutdown", 0)
         if self.fault.spool:
-            self.service = self.start_service(self.calls()[-1].number + 1)
-            until = time.monotonic() + 60
-            while any(self.spool.glob("[0-9]*/*.spool")) and time.monotonic() < until:
-                time.sleep(0.2)
+            first, self.rate = self.calls()[-1].number + 1, IDLE_RATE
+            self.service = self.start_service(first)
+            until = time.monotonic() + DRAIN_S
+            while self.waiting() and time.monotonic() < until:
+                time.sleep(0.5)
             self.service.end()
+
+    def waiting(self) -> int:
+        """Requests that lie in the spool."""
+        count = 0
+        for path in self.spool.glob("[0-9]*/*.spool"):
+            with suppress(OSError), path.open("rb") as file:
+                count += sum(frame.meta.requests for frame in scan(file.fileno()))
+        return count
 
     def calls(self) -> list[Call]:
         return self.service.calls()
