@@ -107,6 +107,21 @@ def _program(*arguments: str, **environment: str) -> subprocess.Popen[str]:
     )
 
 
+def test_commands_that_start_at_once_work_or_say_who_was_quicker(tmp_path: Path) -> None:
+    """The embedded engine allows one process; however close the race, the others say so."""
+    dsn = f"chdb://{tmp_path}/store"
+    ask = [sys.executable, "-m", "ragotel", "sql", "select sleep(1)", "--store", dsn]
+    subprocess.run([*ask[:3], "init", "--store", dsn], check=True, stdout=subprocess.DEVNULL)
+    running = [
+        subprocess.Popen(ask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    ended = [(*process.communicate(timeout=120), process.returncode) for process in running]
+    assert any(code == 0 for _, _, code in ended)
+    said = [err.splitlines()[-1] for _, err, code in ended if code != 0]
+    assert [line for line in said if f"Another process has {tmp_path}/store open" not in line] == []
+
+
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     """`ragotel sql … | head` ends without a word on stderr."""
     dsn = f"chdb://{tmp_path}/store"

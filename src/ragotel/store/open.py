@@ -211,6 +211,8 @@ def _open_embedded(dsn: Dsn, *, create: bool) -> Store:
     except StoreError:
         raise
     except Exception as error:
+        # Another process may have been quicker since the look.
+        _check_is_free(dsn.path)
         raise StoreError(
             f"The store at {dsn.path} cannot be opened: {_first_line(str(error))}"
         ) from error
