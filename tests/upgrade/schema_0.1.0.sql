@@ -777,13 +777,13 @@ select
     SpanAttributes['rag.tenant'] as tenant,
     SpanAttributes['rag.principal'] as principal,
     SpanAttributes['rag.tags'] as tags,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    Timestamp as started_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
-    toValidUTF8(SpanAttributes['rag.query']) as query,
+    SpanAttributes['rag.query'] as query,
     rag_normalise(query) as query_norm,
     if(trimBoth(query_norm) = '', 0, sipHash64(trimBoth(query_norm))) as query_hash,
-    toValidUTF8(SpanAttributes['rag.answer']) as answer,
+    SpanAttributes['rag.answer'] as answer,
     rag_normalise(answer) as answer_norm,
     if(
         SpanAttributes['rag.outcome'] = '',
@@ -920,21 +920,22 @@ with
         ),
         []
     ) as dropped_elements,
-    attributes['gen_ai.response.finish_reasons'] as reasons_text,
-    multiIf(
-        reasons_text = '', [],
-        JSONType(reasons_text) = 'Array', JSONExtract(reasons_text, 'Array(String)'),
-        JSONType(reasons_text, 'values') = 'Array',
-        arrayMap(raw -> JSONExtractString(raw, 'stringValue'), JSONExtractArrayRaw(reasons_text, 'values')),
-        [reasons_text]
+    if(
+        attributes['gen_ai.response.finish_reasons'] = '',
+        [],
+        if(
+            JSONType(attributes['gen_ai.response.finish_reasons']) = 'Array',
+            JSONExtract(attributes['gen_ai.response.finish_reasons'], 'Array(String)'),
+            [attributes['gen_ai.response.finish_reasons']]
+        )
     ) as reasons
 select
     TraceId as trace_id,
     attributes['rag.request.id'] as request_id,
     SpanId as span_id,
     ParentSpanId as parent_span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
-    started_at + toIntervalNanosecond(least(Duration, 86400000000000)) as ended_at,
+    Timestamp as started_at,
+    Timestamp + toIntervalNanosecond(least(Duration, 86400000000000)) as ended_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
     stage_kind as stage,
@@ -974,7 +975,7 @@ select
     attributes['rag.index.version'] as index_version,
     attributes['rag.filter'] as filter,
     toUInt32OrNull(attributes['rag.filter.excluded_count']) as filter_excluded_count,
-    toValidUTF8(attributes['gen_ai.retrieval.query.text']) as query,
+    attributes['gen_ai.retrieval.query.text'] as query,
     attributes['gen_ai.request.model'] as model,
     attributes['gen_ai.provider.name'] as provider,
     toUInt32OrNull(attributes['gen_ai.retrieval.top_k']) as top_k,
@@ -1065,9 +1066,9 @@ select
     TraceId as trace_id,
     attributes['rag.request.id'] as request_id,
     SpanId as span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    Timestamp as started_at,
     ServiceName as service_name,
-    toValidUTF8(attributes['rag.prompt.text']) as prompt,
+    attributes['rag.prompt.text'] as prompt,
     rag_normalise(prompt) as prompt_norm,
     attributes['rag.prompt.sha256'] as prompt_sha256,
     toUInt64OrNull(attributes['rag.prompt.chars']) as chars,
@@ -1219,7 +1220,7 @@ create materialized view if not exists rag_ingest_runs_mv to rag_ingest_runs as
 select
     TraceId as trace_id,
     SpanId as span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    Timestamp as started_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
     SpanAttributes['gen_ai.data_source.id'] as index_name,
@@ -2128,11 +2129,6 @@ select
     multiIf(
         attributes['gen_ai.response.finish_reasons'] = '', [],
         JSONType(attributes['gen_ai.response.finish_reasons']) = 'Array', JSONExtract(attributes['gen_ai.response.finish_reasons'], 'Array(String)'),
-        JSONType(attributes['gen_ai.response.finish_reasons'], 'values') = 'Array',
-        arrayMap(
-            raw -> JSONExtractString(raw, 'stringValue'),
-            JSONExtractArrayRaw(attributes['gen_ai.response.finish_reasons'], 'values')
-        ),
         [attributes['gen_ai.response.finish_reasons']]
     ) as finish_reasons,
     toFloat64OrNull(attributes['gen_ai.request.temperature']) as temperature,
@@ -2666,7 +2662,7 @@ from (
                 TraceId as trace_id,
                 SpanId as span_id,
                 ParentSpanId as parent_span_id,
-                least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+                Timestamp as started_at,
                 Duration as duration,
                 ServiceName as service_name,
                 SpanName as span_name,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_worlds import deliver
 
-from own_database import step_into
+from own_database import own_database, step_into
 from ragotel.store import Store, catalog, migrate
 from ragotel.store.catalog import SqlFile
 
@@ -93,6 +93,30 @@ def test_an_upgrade_takes_the_later_steps_and_keeps_every_row(first: Store) -> N
     )
     assert first.query(verdict).result_rows == [("t3", "L-sla", "grade", "retrieval_miss")]
     assert migrate(first) == []
+
+
+def test_an_upgrade_reads_spans_as_a_new_store_does(first: Store) -> None:
+    """The materialized views of the first release get the queries, and the functions, of today."""
+    upgraded = "upgraded"
+    before = feeds(first)
+    migrate(first)
+    after = feeds(first)
+    with own_database(first) as fresh:
+        today = {
+            name: text.replace(f"{fresh}.", f"{upgraded}.") for name, text in feeds(first).items()
+        }
+    assert after == today
+    assert before != today
+
+
+def feeds(store: Store) -> dict[str, str]:
+    """What each materialized view selects."""
+    return dict(
+        store.query(
+            "select name, as_select from system.tables "
+            "where database = currentDatabase() and engine = 'MaterializedView'"
+        ).result_rows
+    )
 
 
 def test_a_later_step_is_taken_once(first: Store, monkeypatch: pytest.MonkeyPatch) -> None:

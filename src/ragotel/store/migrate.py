@@ -2,13 +2,15 @@
 
 Every statement is idempotent, so two processes that migrate at once both succeed: tables are
 created `if not exists`, functions and views `or replace`, and a step's record is written after the
-step.
+step. A materialized view is made by a step, and holds no data: its query is set anew with the
+views, because it has the functions' text in it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 
 from ragotel.errors import MigrationError
 from ragotel.store import catalog
@@ -27,7 +29,8 @@ _STANDING = """
         where name in {functions:Array(String)}
     )
 """
-"""A hash of the functions and views as the store has them now, whoever made them."""
+"""A hash of the functions and all views as the store has them now, whoever made them."""
+_FEED = re.compile(r"^create materialized view if not exists (\w+) to \w+ as\n", re.MULTILINE)
 _MAKES = re.compile(r"^create (?:table|materialized view) if not exists (\w+)", re.MULTILINE)
 
 
@@ -40,8 +43,8 @@ def pending(store: Store) -> list[str]:
 def migrate(store: Store) -> list[str]:
     """Apply what is missing and the functions and views; returns the new steps' names.
 
-    Functions and views are applied again whenever this package's or the store's differ from what
-    was applied last: somebody may have dropped or altered one.
+    Functions and views, materialized ones too, are applied again whenever this package's or the
+    store's differ from what was applied last: somebody may have dropped or altered one.
 
     Raises:
         MigrationError: A statement failed; the message names its file. Running again goes on from
@@ -52,12 +55,16 @@ def migrate(store: Store) -> list[str]:
         return []
     for file in catalog.functions():
         _apply(store, file)
-    done, new = _applied(store), []
+    new = []
     for file in catalog.tables():
         if file.name not in done:
             _apply(store, file)
             store.insert("rag_migrations", [(file.name,)], ["name"])
             new.append(file.name)
+    for name, file in _feeds().items():
+        if file.name not in new:
+            text = _FEED.sub(f"alter table {name} modify query\n", file.text)
+            _apply(store, replace(file, text=text))
     for file in _in_reading_order(catalog.views()):
         _apply(store, file)
     store.insert("rag_migrations", [(_mark(store),)], ["name"])
@@ -66,11 +73,17 @@ def migrate(store: Store) -> list[str]:
 
 def _mark(store: Store) -> str:
     """What stands in rag_migrations once these functions and views were applied to this store."""
-    views, functions = catalog.views(), catalog.functions()
-    texts = "\0".join(file.text for file in (*functions, *views))
-    names = {"views": _names(views), "functions": _names(functions)}
+    functions, feeds, views = catalog.functions(), _feeds(), catalog.views()
+    texts = "\0".join(file.text for file in (*functions, *feeds.values(), *views))
+    names = {"views": [*feeds, *_names(views)], "functions": _names(functions)}
     standing = store.scalar(_STANDING, names)
     return f"views_{hashlib.sha256(texts.encode()).hexdigest()[:16]}_{standing}"
+
+
+def _feeds() -> dict[str, SqlFile]:
+    """The steps that make a materialized view, by its name."""
+    found = ((_FEED.search(file.text), file) for file in catalog.tables())
+    return {made[1]: file for made, file in found if made}
 
 
 def _names(files: list[SqlFile]) -> list[str]:
