@@ -29,18 +29,15 @@ def test_requests_of_one_trace_are_told_apart_by_and_by(server: Served) -> None:
     for spans in (chain("a", "x?", "j"), chain("b", "y?", "j", at=20), [job]):
         reply = post(server.otlp_http, otlp(spans).encode(), JSON)
         assert reply.status == 200
-    # The tables of one insert become visible one after the other.
-    until = time.monotonic() + WAIT_S
-    while (len(asked(server)) < 2 or len(staged(server)) != 4) and time.monotonic() < until:
-        time.sleep(0.5)
     a, b = span_id("a"), span_id("b")
-    assert asked(server) == [
+    requests = [
         {"span_id": a, "request_id": a, "query": "x?"},
         {"span_id": b, "request_id": b, "query": "y?"},
     ]
-    assert staged(server) == [
-        (a, "retrieve"),
-        (a, "generate"),
-        (b, "retrieve"),
-        (b, "generate"),
-    ]
+    stages = [(a, "retrieve"), (a, "generate"), (b, "retrieve"), (b, "generate")]
+    # Rows are written anew before the old ones go, one table after the other.
+    until = time.monotonic() + WAIT_S
+    while (asked(server), staged(server)) != (requests, stages) and time.monotonic() < until:
+        time.sleep(0.5)
+    assert asked(server) == requests
+    assert staged(server) == stages
