@@ -11,7 +11,7 @@ select
     SpanAttributes['rag.tenant'] as tenant,
     SpanAttributes['rag.principal'] as principal,
     SpanAttributes['rag.tags'] as tags,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    rag_storable_start(Timestamp) as started_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
     toValidUTF8(SpanAttributes['rag.query']) as query,

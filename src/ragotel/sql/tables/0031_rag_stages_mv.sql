@@ -4,7 +4,7 @@
 -- A list that cannot be parsed is 'malformed', one shorter than its count 'truncated': never 'empty'.
 -- JSONExtract of the whole list at once is fast but may skip elements that are no objects; where its length
 -- differs from the list's, each element is read alone, so that ranks stay true. An id that is a content hash
--- is the candidate's hash too. No start stands on the last day that the time type holds: its end would overflow.
+-- is the candidate's hash too.
 create materialized view if not exists rag_stages_mv to rag_stages as
 with
     SpanAttributes as attributes,
@@ -53,20 +53,13 @@ with
         ),
         []
     ) as dropped_elements,
-    attributes['gen_ai.response.finish_reasons'] as reasons_text,
-    multiIf(
-        reasons_text = '', [],
-        JSONType(reasons_text) = 'Array', JSONExtract(reasons_text, 'Array(String)'),
-        JSONType(reasons_text, 'values') = 'Array',
-        arrayMap(raw -> JSONExtractString(raw, 'stringValue'), JSONExtractArrayRaw(reasons_text, 'values')),
-        [reasons_text]
-    ) as reasons
+    rag_json_reasons(attributes['gen_ai.response.finish_reasons']) as reasons
 select
     TraceId as trace_id,
     attributes['rag.request.id'] as request_id,
     SpanId as span_id,
     ParentSpanId as parent_span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    rag_storable_start(Timestamp) as started_at,
     started_at + toIntervalNanosecond(least(Duration, 86400000000000)) as ended_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,

@@ -13,7 +13,7 @@ select
     TraceId as trace_id,
     attributes['rag.request.id'] as request_id,
     SpanId as span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    rag_storable_start(Timestamp) as started_at,
     ServiceName as service_name,
     toValidUTF8(attributes['rag.prompt.text']) as prompt,
     rag_normalise(prompt) as prompt_norm,

@@ -5,7 +5,7 @@ create materialized view if not exists rag_ingest_runs_mv to rag_ingest_runs as
 select
     TraceId as trace_id,
     SpanId as span_id,
-    least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+    rag_storable_start(Timestamp) as started_at,
     Duration / 1e6 as duration_ms,
     ServiceName as service_name,
     SpanAttributes['gen_ai.data_source.id'] as index_name,

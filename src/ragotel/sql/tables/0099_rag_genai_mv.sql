@@ -96,16 +96,7 @@ select
     arrayExists(document -> document.2 is null and document.5 is not null, listed) as is_distance,
     coalesce(toUInt64OrNull(attributes['gen_ai.usage.input_tokens']), toUInt64OrNull(attributes['gen_ai.usage.prompt_tokens'])) as input_tokens,
     coalesce(toUInt64OrNull(attributes['gen_ai.usage.output_tokens']), toUInt64OrNull(attributes['gen_ai.usage.completion_tokens'])) as output_tokens,
-    multiIf(
-        attributes['gen_ai.response.finish_reasons'] = '', [],
-        JSONType(attributes['gen_ai.response.finish_reasons']) = 'Array', JSONExtract(attributes['gen_ai.response.finish_reasons'], 'Array(String)'),
-        JSONType(attributes['gen_ai.response.finish_reasons'], 'values') = 'Array',
-        arrayMap(
-            raw -> JSONExtractString(raw, 'stringValue'),
-            JSONExtractArrayRaw(attributes['gen_ai.response.finish_reasons'], 'values')
-        ),
-        [attributes['gen_ai.response.finish_reasons']]
-    ) as finish_reasons,
+    rag_json_reasons(attributes['gen_ai.response.finish_reasons']) as finish_reasons,
     toFloat64OrNull(attributes['gen_ai.request.temperature']) as temperature,
     toFloat64OrNull(attributes['gen_ai.response.time_to_first_chunk']) * 1000 as first_token_ms,
     if(stage = 'generate', arrayStringConcat(arrayMap(message -> message.2, messages), '\n\n'), '') as prompt,

@@ -42,7 +42,7 @@ from (
                 TraceId as trace_id,
                 SpanId as span_id,
                 ParentSpanId as parent_span_id,
-                least(Timestamp, toDateTime64('2262-04-10 00:00:00', 9, 'UTC')) as started_at,
+                rag_storable_start(Timestamp) as started_at,
                 Duration as duration,
                 ServiceName as service_name,
                 SpanName as span_name,
