@@ -6,7 +6,6 @@ Pipeline: rag_chunks, rag_index_members | rag_candidates -> [triage] -> labels
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from ragotel.errors import InputError
 from ragotel.model import CANARY_SERVICE
 from ragotel.store import Store
 from ragotel.text import normalise
+from ragotel.triage.evidence import texts_of
 from ragotel.triage.labels import Label, read_label, write_labels
 from ragotel.triage.question import Conditions, Question
 
@@ -64,7 +64,7 @@ def search_claim(store: Store, claim: str, place: Place) -> Resolved:
         # A whole history of versions times chunks is long, and has no text more.
         for name in _sources(replace(place, all_versions=False))
     )
-    texts = _texts(store, [row["text_sha"] for row in rows])
+    texts = texts_of(store, [row["text_sha"] for row in rows])
     for row in rows:
         row["claim"] = claim
         row["sentence"] = _sentence(texts.get(row.pop("text_sha"), ""), claim)
@@ -166,18 +166,6 @@ def _in_place(source: str, place: Place) -> Conditions:
             under=place.under,
         )
     return where
-
-
-def _texts(store: Store, shas: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for start in range(0, len(shas), 300):
-        rows = store.query(
-            "select chunk_sha, any(text) from rag_chunks\n"
-            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"shas": list(shas[start : start + 300])},
-        ).result_rows
-        found.update((sha, text) for sha, text in rows)
-    return found
 
 
 def _sentence(text: str, claim: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ragotel.errors import InputError, NotFoundError
 from ragotel.store import Store
+from ragotel.triage.evidence import texts_of
 from ragotel.triage.prompt_parts import PartsError, Passage, take_apart
 from ragotel.triage.question import Conditions, Question
 
@@ -158,14 +159,7 @@ def _passages(store: Store, key: Mapping[str, Any]) -> list[Passage]:
         "    and span_id = {span_id:String}\norder by rank",
         dict(key),
     )
-    shas = sorted({row["chunk_sha"] for row in rows if row["chunk_sha"]})
-    texts = dict(
-        store.query(
-            "select chunk_sha, any(text) from rag_chunks\n"
-            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"shas": shas},
-        ).result_rows
-    )
+    texts = texts_of(store, {row["chunk_sha"] for row in rows if row["chunk_sha"]})
     return [
         Passage(row["chunk_id"] or "", texts.get(row["chunk_sha"], ""), row["kept_chars"])
         for row in rows

@@ -2,8 +2,8 @@
 -- grain:   one row per request × label graded wrong whose prompt holds the claim, where a passage competed with it
 -- reads:   triage_verdicts, rag_sent_statements
 -- kind: superseded_twin (a sent passage that is out of date, and is of the gold's document or says what the answer
--- said), else competing_value. statements_right and _wrong count sent passages; the texts of unread_chunk_ids are not known, so
--- is_majority is null where they could turn it.
+-- said), else competing_value. statements_right and _wrong count sent passages; the texts of unread_chunk_ids are
+-- not known, so is_majority is null where they could turn it.
 create or replace view triage_conflicts as
 with
     stated as (
