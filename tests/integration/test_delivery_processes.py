@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from receiver import Receiver, Reply, grpc_receiver, http_receiver
+from receiver import Receiver, Reply, grpc_receiver
 
 TESTS = Path(__file__).resolve().parent.parent
 PRELUDE = """
@@ -23,17 +22,6 @@ from ragotel.settings import resolve_settings
 settings = {"endpoint": sys.argv[2], "batch_interval_s": 60, "exit_timeout_s": 3}
 delivery = Delivery(resolve_settings(**settings))
 """
-
-
-@pytest.fixture
-def receiver() -> Receiver:
-    return Receiver()
-
-
-@pytest.fixture
-def url(receiver: Receiver) -> Iterator[str]:
-    with http_receiver(receiver) as base:
-        yield base
 
 
 def run(url: str, body: str, timeout_s: float = 60) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -16,17 +15,6 @@ from receiver import Receiver, Reply, grpc_receiver, http_receiver, wait_until
 from requests_to_deliver import FakeRequest
 
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def receiver() -> Receiver:
-    return Receiver()
-
-
-@pytest.fixture
-def url(receiver: Receiver) -> Iterator[str]:
-    with http_receiver(receiver) as base:
-        yield base
 
 
 def open_delivery(endpoint: str, **keywords: Any) -> Delivery:

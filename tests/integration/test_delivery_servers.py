@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from receiver import Receiver, http_receiver, wait_until
+from receiver import Receiver, wait_until
 
 TESTS = Path(__file__).resolve().parent.parent
 PRELUDE = """
@@ -27,17 +27,6 @@ from ragotel.delivery import Delivery
 from ragotel.settings import resolve_settings
 delivery = Delivery(resolve_settings(batch_interval_s=60, exit_timeout_s=3))
 """
-
-
-@pytest.fixture
-def receiver() -> Receiver:
-    return Receiver()
-
-
-@pytest.fixture
-def url(receiver: Receiver) -> Iterator[str]:
-    with http_receiver(receiver) as base:
-        yield base
 
 
 @contextmanager

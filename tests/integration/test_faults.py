@@ -7,13 +7,12 @@ import subprocess
 import sys
 import textwrap
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from otlp_bodies import body
-from receiver import Receiver, Reply, http_receiver, wait_until
+from receiver import Receiver, Reply, wait_until
 from served import REPOSITORY, Served
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
@@ -22,17 +21,6 @@ from faults import Times, run_fault
 from injected import FAULTS
 
 SHORT = Times(quiet_s=0.5, fault_s=1.5, after_s=0.2, rate=20, warm_up=1)
-
-
-@pytest.fixture
-def receiver() -> Receiver:
-    return Receiver()
-
-
-@pytest.fixture
-def url(receiver: Receiver) -> Iterator[str]:
-    with http_receiver(receiver) as base:
-        yield base
 
 
 @pytest.mark.parametrize("name", ["429, spool", "code 252 in rag_prompts"])
