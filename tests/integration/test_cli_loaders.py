@@ -460,6 +460,63 @@ def test_resolving_writes_the_label(ragotel: Callable[..., Ran], store: Store) -
     ]
 
 
+def test_all_labels_of_a_set_are_resolved(
+    ragotel: Callable[..., Ran], store: Store, tmp_path: Path
+) -> None:
+    """What is found is written; a claim that stands nowhere and a label without one are named."""
+    lines = [{"chunk_id": name, "text": text} for name, text in TEXTS.items()]
+    path = write_lines(tmp_path / "m.jsonl", *lines)
+    ragotel("manifest", "load", path, "--index", "docs", "--version", "v7")
+    labels = write_lines(
+        tmp_path / "labels.jsonl",
+        {"label_id": "a", "set": "s", "question": "a?", "gold_spans": ["21 calendar days"]},
+        {"label_id": "b", "set": "s", "question": "b?", "gold_spans": ["two years"]},
+        {"label_id": "n", "set": "s", "question": "n?", "answerable": False},
+        {"label_id": "o", "set": "other", "question": "o?", "gold_spans": ["in its original box"]},
+    )
+    ragotel("labels", "load", labels)
+    resolve = ("labels", "resolve", "--set", "s", "--all-versions", "--write")
+    ran = ragotel(*resolve)
+    assert (ran.code, ran.err) == (
+        0,
+        "Set s: 2 of 2 labels have a chunk for each passage; 2 chunk ids written to 2 of them.\n",
+    )
+    assert [line.split()[:5] for line in ran.out.splitlines()] == [
+        ["label", "passage", "index", "version", "chunk"],
+        ["a", "1", "docs", "v7", _TIMING],
+        ["b", "1", "docs", "v7", "hardware/warranty.md#coverage"],
+    ]
+    kept = "select label_id, chunk_ids from rag_label_passages where notEmpty(chunk_ids) order by 1"
+    assert store.rows(kept) == [
+        {"label_id": "a", "chunk_ids": [_TIMING]},
+        {"label_id": "b", "chunk_ids": ["hardware/warranty.md#coverage"]},
+    ]
+    more = write_lines(
+        tmp_path / "more.jsonl",
+        {"label_id": "c", "set": "s", "question": "c?", "gold_spans": ["42 days"]},
+        {"label_id": "d", "set": "s", "question": "d?", "gold_chunk_ids": [_TIMING]},
+    )
+    ragotel("labels", "load", more)
+    ran = ragotel(*resolve)
+    assert (ran.code, ran.err) == (
+        1,
+        "None of 6 chunk texts states the claim of: c.\n"
+        "No span and no text to look for: d.\n"
+        "Set s: 2 of 4 labels have a chunk for each passage.\n",
+    )
+    assert ragotel("labels", "resolve", "--set", "t") == Ran(
+        1,
+        "",
+        "ragotel: No label is in the set 't'; `ragotel labels list` shows the sets that "
+        "there are.\n",
+    )
+    one = ("--all-versions", "--limit", "1", "--claim", "days")
+    assert ragotel("labels", "resolve", *one).err == (
+        "A claim stands in more places than the 1 listed: raise --limit.\n"
+    )
+    assert ragotel("labels", "resolve", "--set", "s", "--label", "a").code == 2
+
+
 def test_a_file_that_is_not_there_is_wrong_use(ragotel: Callable[..., Ran]) -> None:
     """It is named, with the system's reason; exit 2."""
     assert ragotel("labels", "load", "/nowhere/labels.jsonl") == Ran(

@@ -13,6 +13,7 @@ from ragotel.cli.answering import answer
 from ragotel.cli.options import Whole, common_options, ready_store, sql_option
 from ragotel.cli.output import Column, print_json, print_rows, say
 from ragotel.cli.progress import counting, print_report
+from ragotel.cli.resolving import resolve
 from ragotel.errors import InputError
 from ragotel.triage.decisions import DEFECTS
 
@@ -153,91 +154,6 @@ def list_labels(
     )
 
 
-@labels.command("resolve", short_help="Find the chunks that state a claim.")
-@click.option("--label", "label_id", metavar="ID", help="Look for the claims of this label.")
-@click.option("--claim", metavar="TEXT", help="Look for this text, such as '25%'.")
-@click.option("--index", "index_name", metavar="NAME", help="Only chunks of this index.")
-@click.option("--version", metavar="V", help="As it stood at this version; needs --index.")
-@click.option(
-    "--all-versions",
-    is_flag=True,
-    help="A row for each index version: what was cut anew has other ids.",
-)
-@click.option("--under", metavar="PREFIX", help="Only chunks or documents whose id begins so.")
-@click.option("--write", is_flag=True, help="Add the chunks found to the label's gold chunks.")
-@click.option("--limit", type=Whole(1, 10_000), default=50, show_default=True, metavar="N")
-@common_options
-def resolve(
-    label_id: str | None,
-    claim: str | None,
-    index_name: str | None,
-    version: str | None,
-    all_versions: bool,
-    under: str | None,
-    write: bool,
-    limit: int,
-    dsn: str | None,
-    as_json: bool,
-) -> int:
-    """Search the chunk texts for a claim: which chunk is gold?
-
-    \b
-    ragotel labels resolve --claim "25%" --under policies/
-
-    With --label ID --all-versions --write the label names the chunk of every index version, so it
-    judges the requests before and after the corpus was cut anew.
-
-    Exit code 1: no chunk states it. Then look at the ingest: is the document in the manifest?
-    """
-    from ragotel.triage.resolve import Place, resolve_label, search_claim
-
-    if bool(label_id) == bool(claim):
-        raise click.UsageError("give either --label or --claim")
-    if write and not label_id:
-        raise click.UsageError("--write needs --label")
-    if version and not index_name:
-        raise click.UsageError("--version needs --index")
-    if version and all_versions:
-        raise click.UsageError("give either --version or --all-versions")
-    place = Place(index_name, version, under or "", limit, all_versions)
-    with ready_store(dsn) as store:
-        if label_id:
-            found = resolve_label(store, label_id, place, write=write)
-        else:
-            found = search_claim(store, claim or "", place)
-    if as_json:
-        print_json(found.rows)
-    else:
-        _print_places(found.rows, found.searched_texts, under, written=found.written_ids)
-    return 0 if found.rows else 1
-
-
-def _print_places(
-    rows: list[dict[str, object]], searched: int, under: str | None, *, written: list[str]
-) -> None:
-    if not rows:
-        where = f" under {under}" if under else ""
-        say(
-            f"None of {searched:,} chunk texts{where} states it: the corpus may not hold it. "
-            "Look at the ingest manifest next.",
-            err=True,
-        )
-        return
-    versions = (Column("index_name", "index"), Column("version"))
-    print_rows(
-        rows,
-        (
-            *(versions if "version" in rows[0] else ()),
-            Column("chunk_id", "chunk"),
-            Column("doc_id", "document"),
-            Column("claim", is_text=True),
-            Column("sentence", is_text=True),
-        ),
-    )
-    if written:
-        say(f"Written to the label: {', '.join(written)}.", err=True)
-
-
 @labels.command("decide", short_help="Say whether a miss is the label's fault.")
 @click.argument("label_id", metavar="LABEL")
 @click.argument("request_ref", metavar="[REQUEST]", required=False)
@@ -320,4 +236,5 @@ def _named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def register(group: click.Group) -> None:
     """Add `labels` to *group*."""
+    labels.add_command(resolve)
     group.add_command(labels)

@@ -14,6 +14,7 @@ from ragotel.cli.answering import answer
 from ragotel.cli.options import Whole, common_options, sql_option
 from ragotel.cli.output import Column, paint, print_rows, say, say_block
 from ragotel.cli.show import fix_lines
+from ragotel.triage.recut import resolve_advice
 
 if TYPE_CHECKING:
     from ragotel.triage.verdicts import Slice
@@ -121,13 +122,27 @@ def triage(
 def _print_verdicts(rows: list[dict[str, Any]]) -> None:
     """The verdicts, then what can be done, once for each kind of them."""
     print_rows([_rounded(row) for row in rows], _TRIAGE)
-    kinds = {(row["bucket"], row["loss_stage"], row["attribution"]): row for row in rows}
-    for (bucket, loss_stage, attribution), row in sorted(kinds.items()):
+    kinds: dict[tuple[str, str, str, bool], list[dict[str, Any]]] = {}
+    for row in rows:
+        kind = (row["bucket"], row["loss_stage"], row["attribution"], bool(row["restated_in"]))
+        kinds.setdefault(kind, []).append(row)
+    for (bucket, loss_stage, attribution, is_behind), alike in sorted(kinds.items()):
+        row = alike[0]
+        if is_behind:
+            row = {**row, "fixes_that_work": _of_labels(alike)}
         if row["fixes_that_work"]:
             say("")
-            say(paint(f"{bucket} · {attribution} · lost at {loss_stage}", bold=True))
+            behind = " · stated under another id" if is_behind else ""
+            say(paint(f"{bucket} · {attribution} · lost at {loss_stage}{behind}", bold=True))
             for line in fix_lines(row):
                 say_block(line)
+
+
+def _of_labels(rows: list[dict[str, Any]]) -> list[str]:
+    """What brings the labels of *rows* up to date, all of them by one command for each set."""
+    label_ids = sorted({row["label_id"] for row in rows})
+    label_sets = sorted({row["label_set"] for row in rows})
+    return resolve_advice(label_ids, label_sets, rows[0]["restated_in"][0])
 
 
 @click.command("buckets", short_help="Count the verdicts by day, service, index, template or run.")

@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ragotel.errors import NotFoundError
@@ -284,16 +286,45 @@ def read_label(store: Store, label_id: str) -> Label:
         NotFoundError: There is none of that id.
     """
     check_label(store, label_id)
+    return _read_labels(store, "label_id = {wanted:String}", label_id)[0]
+
+
+def read_labels(store: Store, label_set: str) -> list[Label]:
+    """The labels of a set, each as it was loaded last, by id.
+
+    Raises:
+        NotFoundError: No label is in that set.
+    """
+    of_set = "label_id in (select label_id from rag_labels where label_set = {wanted:String})"
+    found = _read_labels(store, of_set, label_set)
+    # A label that was loaded into another set since is that set's.
+    labels = [label for label in found if label.label_set == label_set]
+    if not labels:
+        raise NotFoundError(
+            f"No label is in the set {label_set!r}; "
+            "`ragotel labels list` shows the sets that there are."
+        )
+    return labels
+
+
+def _read_labels(store: Store, condition: str, wanted: str) -> list[Label]:
     rows = store.rows(
-        "select * from rag_labels final where label_id = {label_id:String}\n"
-        "order by loaded_at desc, passage",
-        {"label_id": label_id},
+        f"select * from rag_labels final where {condition}\n"  # noqa: S608 (bound)
+        "order by label_id, loaded_at desc, passage",
+        {"wanted": wanted},
     )
-    newest = [row for row in rows if row["loaded_at"] == rows[0]["loaded_at"]]
-    first = newest[0]
+    return [
+        _label([row for row in part if row["loaded_at"] == part[0]["loaded_at"]])
+        for part in (list(group) for _, group in groupby(rows, key=itemgetter("label_id")))
+    ]
+
+
+def _label(rows: list[dict[str, Any]]) -> Label:
+    """The label that the rows of one load make."""
+    first = rows[0]
     return Label(
         question=first["question"],
-        label_id=label_id,
+        label_id=first["label_id"],
         label_set=first["label_set"],
         split=first["split"],
         population=first["population"],
@@ -302,7 +333,7 @@ def read_label(store: Store, label_id: str) -> Label:
         answerable=bool(first["answerable"]),
         passages=tuple(
             Passage(list(row["chunk_ids"]), list(row["doc_ids"]), list(row["spans"]), row["text"])
-            for row in newest
+            for row in rows
             if row["passage"] > 0
         ),
         lure_chunk_ids=list(first["lure_chunk_ids"]),

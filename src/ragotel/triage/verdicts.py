@@ -12,6 +12,7 @@ from typing import Any
 
 from ragotel.store import Store
 from ragotel.triage.question import Conditions, Question
+from ragotel.triage.recut import resolve_advice, restated_in
 from ragotel.triage.times import Moment, sql_time
 
 BUCKETS = (
@@ -102,17 +103,30 @@ def fixes_of(store: Store) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 def with_fixes(store: Store, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of triage_requests with the columns of FIXES beside their own."""
-    fixes = fixes_of(store)
-    return [{**row, **_fix_of(row, fixes)} for row in rows]
+    """Rows of triage_requests with the columns of FIXES, and restated_in, beside their own.
+
+    restated_in: chunks of the version that served that state the claim of a passage whose chunk
+    or document it does not hold; then the label is what is behind.
+    """
+    fixes, restated = fixes_of(store), restated_in(store, rows)
+    told = []
+    for row in rows:
+        chunk_ids = restated.get((row["label_id"], (row["index_name"], row["index_version"])), [])
+        told.append({**row, **_fix_of(row, fixes, chunk_ids), "restated_in": chunk_ids})
+    return told
 
 
 def _fix_of(
-    row: Mapping[str, Any], fixes: Mapping[tuple[str, str, str], Mapping[str, Any]]
+    row: Mapping[str, Any],
+    fixes: Mapping[tuple[str, str, str], Mapping[str, Any]],
+    restated: Sequence[str],
 ) -> dict[str, Any]:
     nothing: dict[str, Any] = {"owner": "", "fixes_that_work": [], "fixes_that_cannot": []}
     fix = {**nothing, **fixes.get((row["bucket"], row["loss_stage"], row["attribution"]), {})}
     wanted = [_OF_LABELS[word] for word in row["missing"] if word in _OF_LABELS]
+    if restated:
+        advice = resolve_advice([row["label_id"]], [row["label_set"]], restated[0])
+        fix.update(owner="the label's owner", fixes_that_work=advice)
     if row["bucket"] == "unknown" and wanted:
         fix.update(owner="the label's owner", fixes_that_work=wanted)
     return fix
