@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -82,6 +83,39 @@ def test_any_of_the_words_is_the_last_reading(ragotel: Callable[..., Ran]) -> No
     ]
 
 
+def test_the_day_outweighs_the_wording(ragotel: Callable[..., Ran], store: Store) -> None:
+    """Near words of that day, then exact ones of the days beside it, then those weeks away."""
+    exact = "Can I return a hardware unit?"
+    for trace, question, days in (
+        ("a" * 32, "Are hardwarereturns possible for a unit?", 0),
+        ("b" * 32, exact, 2),
+        ("c" * 32, "Is a unit included?", 0),
+        ("d" * 32, exact, 10),
+        ("e" * 32, exact, -40),
+        ("f" * 32, "Is it sunny?", 0),
+    ):
+        moment = datetime(2026, 7, 1, 23, tzinfo=timezone.utc) + timedelta(days=days)
+        spans = request_spans(1, "cy", question, "Yes.", moment)
+        insert_spans(store, *((one[0], trace, *one[2:]) for one in spans))
+    around = ("find", "--user", "cy", "--around", "2026-07-01")
+    words = ("--text", "hardware return unit")
+    ran = ragotel(*around, *words, "--json")
+    assert [(row["trace_id"][0], row["words_matched"], row["points"]) for row in ran.json] == [
+        ("a", 3, 0.933),
+        ("b", 3, 0.8),
+        ("d", 3, 0.5),
+        ("c", 1, 0.333),
+        ("e", 3, 0.0),
+    ]
+    shown = ragotel(*around, *words)
+    assert shown.err == ""
+    assert [line[21:28].strip() for line in shown.out.splitlines()] == [
+        *("words", "3 of 3", "3 of 3", "3 of 3", "1 of 3", "3 of 3"),
+    ]
+    within = ragotel(*around, *words, "--within", "12h", "--json")
+    assert [row["trace_id"][0] for row in within.json] == ["a", "c"]
+
+
 def test_ids_and_their_beginnings(ragotel: Callable[..., Ran]) -> None:
     """--request takes a request id, a trace id or the beginning of one."""
     for reference in (REQUESTS[1], TRACES[1], TRACES[1][:7].upper()):
@@ -142,7 +176,10 @@ def test_wrong_use_is_one_line(ragotel: Callable[..., Ran]) -> None:
     assert ragotel("find", "--within", "1d") == Ran(
         2, "", "ragotel: --within needs --around (see: ragotel find --help)\n"
     )
-    assert ragotel("find", "--text", "%%").code == 2
+    for text in ("%%", "   ", ""):
+        assert ragotel("find", "--text", text) == Ran(
+            2, "", f"ragotel: --text {text!r} holds no word: letters or digits are wanted.\n"
+        )
 
 
 def test_a_batch_that_came_twice_is_found_once(ragotel: Callable[..., Ran], store: Store) -> None:

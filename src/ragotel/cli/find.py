@@ -39,7 +39,7 @@ _ANSWER_CHARS = 200
 @click.option("--request", metavar="ID", help="A request or trace id, or the beginning of one.")
 @click.option("--around", metavar="TIME", help="Rough day or time: nearer requests come first.")
 @click.option("--within", metavar="SPAN", help="Only so far from --around: 1d, 12h.")
-@click.option("--text", default="", metavar="WORDS", help="Words of question or answer, any order.")
+@click.option("--text", metavar="WORDS", help="Words of question or answer, any order.")
 @click.option("--since", metavar="TIME", help="From this time or day on.")
 @click.option("--until", metavar="TIME", help="Before this time, or up to the end of this day.")
 @click.option("--limit", type=Whole(1, 10_000), default=20, show_default=True, metavar="N")
@@ -53,7 +53,7 @@ def find(
     request: str | None,
     around: str | None,
     within: str | None,
-    text: str,
+    text: str | None,
     since: str | None,
     until: str | None,
     limit: int,
@@ -71,13 +71,18 @@ def find(
     All words must stand in question or answer, as whole words; if no request has them so, parts of
     words count, then any of the words. Requests of any age are found. TIME is UTC: 2026-11-19,
     "2026-11-19 14:30", 11d (ago), yesterday.
+
+    With --around and --text the day and the words are weighed: the share of the words that a
+    request has (a word within a longer one counts 0.9) less 0.2 if it is over 12 hours from that
+    day, 0.5 if over 3 days, 1 if over 14. So near words on that day come before exact words weeks
+    away; --within leaves other days out.
     """
     from ragotel.triage.find import Search, find_question, find_requests
     from ragotel.triage.times import parse_moment
 
     bounds = slice_of(since, until, None, None, None)
     search = Search(
-        text=text,
+        text=text or "",
         user=user,
         session=session,
         tenant=tenant,
@@ -88,6 +93,8 @@ def find(
         around=None if around is None else parse_moment(around),
         limit=limit,
     )
+    if text is not None and not search.words:
+        raise InputError(f"--text {text!r} holds no word: letters or digits are wanted.")
     search = _checked(search, within)
     if show_sql:
         print_sql(find_question(search), as_json=as_json)
@@ -107,8 +114,6 @@ def _checked(search: Search, within: str | None) -> Search:
 
     if search.request is not None and not search.request.strip():
         raise InputError("--request is empty: give the beginning of a request or trace id.")
-    if search.text.strip() and not search.words:
-        raise InputError(f"--text {search.text!r} holds no word: letters or digits are wanted.")
     if within is None:
         return search
     if search.around is None:
@@ -130,9 +135,11 @@ def _print(found: Found) -> None:
             "those with most of them come first.",
             err=True,
         )
+    wanted = len(found.words)
     rows = [
         {
             **row,
+            "words": f"{row['words_matched']} of {wanted}",
             "request_id": row["request_id"] or row["trace_id"],
             "answer": row["answer"][:_ANSWER_CHARS],
             "complaint": "!" if row["complaints"] else "",
@@ -143,6 +150,8 @@ def _print(found: Found) -> None:
     columns = list(_COLUMNS)
     if len(served) > 1:
         columns.insert(4, Column("index_versions", "index"))
+    if found.reading in ("any", "near") and any(row["words_matched"] < wanted for row in rows):
+        columns.insert(1, Column("words"))
     print_rows(rows, columns)
 
 

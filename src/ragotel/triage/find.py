@@ -19,13 +19,22 @@ from ragotel.triage.times import Moment, sql_time
 _WORDS = re.compile(r"[^\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+")
 _MOST_WORDS = 12
 _READINGS = ("word", "part", "any")
+_PART = 0.9
+_FAR = ((43_200, 0.0), (3 * 86_400, 0.2), (14 * 86_400, 0.5))
+_FARTHEST = 1.0
+"""Points that a request loses by its distance from the time that was named, in seconds.
+
+A day is vague by half a day on both sides, for users live in every zone. Two weeks away costs as
+much as all the words, so that no wording outweighs it.
+"""
 
 
 @dataclass(frozen=True)
 class Search:
     """What is known of the request; everything but *limit* may be missing.
 
-    *around* only ranks (nearer first); *since* and *until* (excluded) bound the time.
+    *around* only ranks (nearer first; with *text* by points, see `find_requests`); *since* and
+    *until* (excluded) bound the time.
     """
 
     text: str = ""
@@ -46,6 +55,13 @@ class Search:
         return found[:_MOST_WORDS]
 
     @property
+    def readings(self) -> Sequence[str]:
+        """How the words are read, one after the other until something is found."""
+        if not self.words:
+            return _READINGS[:1]
+        return _READINGS if self.around is None else ("near",)
+
+    @property
     def has_words_only(self) -> bool:
         named = (self.user, self.session, self.tenant, self.service, self.request)
         return not any(named) and self.since is None and self.until is None
@@ -53,7 +69,7 @@ class Search:
 
 @dataclass
 class Found:
-    """What a search gave; *reading* is how the words were read: whole, as parts, any of them."""
+    """What a search gave; *reading* is how the words were read: word, part, any or near."""
 
     rows: list[dict[str, Any]]
     question: Question
@@ -64,14 +80,18 @@ class Found:
 def find_requests(store: Store, search: Search) -> Found:
     """Look for *search*: all words as whole words; else as parts of words; else any of them.
 
+    With both *around* and *text* the words and the day are weighed against each other. A request
+    that has any of the words gets points: the share of the words that it has (a word that stands
+    only within a longer one counts 0.9), less what its distance from the day costs: nothing up to
+    12 hours from it, 0.2 up to 3 days, 0.5 up to 14 days, 1 beyond.
+
     Each row has words_matched, the number of its complaints, index_versions (index and version of
     each index that served it) and, where it is labelled, its bucket.
     """
-    readings: Sequence[str] = _READINGS if search.words else _READINGS[:1]
-    for reading in readings:
+    for reading in search.readings:
         question = find_question(search, reading)
         rows = question.ask(store)
-        if rows or reading == readings[-1]:
+        if rows or reading == search.readings[-1]:
             break
     _add_verdicts(store, rows)
     _add_complaints(store, rows)
@@ -79,26 +99,41 @@ def find_requests(store: Store, search: Search) -> Found:
     return Found(rows, question, reading, search.words)
 
 
-def find_question(search: Search, reading: str = "word") -> Question:
-    """The SELECT for *search*, its words read as `word`, `part` or `any`."""
+def find_question(search: Search, reading: str = "") -> Question:
+    """The SELECT for *search*, its words read as *reading* (by default the first of them)."""
     where, words = _conditions(search), search.words
+    reading = reading or search.readings[0]
     tests = [_test(where, at, word, reading) for at, word in enumerate(words)]
-    if tests and reading == "any":
+    if tests and reading in ("any", "near"):
         where.add("(" + "\n        or ".join(tests) + ")")
     elif tests:
         where.clauses.extend(tests)
-    matched = " + ".join(f"({test})" for test in tests) if reading == "any" else str(len(tests))
+    is_counted = reading in ("any", "near")
+    matched = " + ".join(f"({test})" for test in tests) if is_counted else str(len(tests))
+    points = _points(search, where) if reading == "near" else ""
     where.parameters["limit"] = search.limit
     return Question(
         "select\n"
         "    trace_id, request_id, started_at, service_name, user_id, session_id, tenant,\n"
         "    query as question, answer, outcome, label_id,\n"
-        f"    {matched or 0} as words_matched\n"
+        f"    {matched or 0} as words_matched{points}\n"
         f"from rag_requests\n{where}\n"
-        f"order by words_matched desc, {_nearness(search, where)}\n"
+        f"order by {'points' if points else 'words_matched'} desc, {_nearness(search, where)}\n"
         "limit 1 by trace_id, request_id\n"
         "limit {limit:UInt32}",
         where.parameters,
+    )
+
+
+def _points(search: Search, where: Conditions) -> str:
+    """The columns of a search by words around a day: whole words, seconds away, points."""
+    words = range(len(search.words))
+    whole = " + ".join(f"({_test(where, at, search.words[at], 'word')})" for at in words)
+    steps = ", ".join(f"seconds_away <= {seconds}, {lost}" for seconds, lost in _FAR)
+    return (
+        f",\n    {whole} as whole_words,\n    {_distance(search, where)} as seconds_away,\n"
+        f"    round((whole_words + {_PART} * (words_matched - whole_words)) / {len(words)}\n"
+        f"        - multiIf({steps}, {_FARTHEST}), 3) as points"
     )
 
 
@@ -136,6 +171,12 @@ def _test(where: Conditions, at: int, word: str, reading: str) -> str:
 def _nearness(search: Search, where: Conditions) -> str:
     if search.around is None:
         return "started_at desc, trace_id, request_id"
+    return f"{_distance(search, where)}, started_at desc, trace_id, request_id"
+
+
+def _distance(search: Search, where: Conditions) -> str:
+    """Seconds between a request and the time that was named; 0 within a day that was."""
+    assert search.around is not None
     where.parameters["around_start"] = sql_time(search.around.start)
     where.parameters["around_end"] = sql_time(search.around.end)
     return (
@@ -143,7 +184,7 @@ def _nearness(search: Search, where: Conditions) -> str:
         "        dateDiff('second', started_at, {around_start:DateTime64(6, 'UTC')}),\n"
         "        dateDiff('second', {around_end:DateTime64(6, 'UTC')}, started_at),\n"
         "        0\n"
-        "    ), started_at desc, trace_id, request_id"
+        "    )"
     )
 
 
