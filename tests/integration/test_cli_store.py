@@ -120,6 +120,7 @@ def test_commands_that_start_at_once_work_or_say_who_was_quicker(tmp_path: Path)
     assert any(code == 0 for _, _, code in ended)
     said = [err.splitlines()[-1] for _, err, code in ended if code != 0]
     assert [line for line in said if f"Another process has {tmp_path}/store open" not in line] == []
+    assert [line for line in said if "process " not in line.partition("open (")[2]] == []
 
 
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:

@@ -112,11 +112,17 @@ def test_the_address_of_a_dead_server_is_harmless(serve: Callable[..., Served]) 
 
 
 def test_a_second_server_on_the_same_folder_says_so(server: Served) -> None:
-    """One line, exit code 1, and the first one goes on."""
+    """One line with who serves it, where and what to do, exit code 1; the first one goes on."""
     ports = [f"--{name}-port=0" for name in ("otlp-grpc", "otlp-http", "http")]
-    ended = ragotel("serve", "--store", server.dsn, *ports)
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("ragotel: Another process has ")
+    for given in ((), ports):
+        ended = ragotel("serve", "--store", server.dsn, *given)
+        assert ended.returncode == 1
+        assert ended.stderr == (
+            f"ragotel: `ragotel serve` (process {server.process.pid}) serves {server.folder} "
+            f"already, at {server.url}, and the engine allows one process per folder, so other "
+            "ports do not help: use that one, by this --store or by "
+            f"--store {server.url}/ragotel, or serve another folder.\n"
+        )
     assert server.sql("select 1 as one") == [{"one": 1}]
 
 

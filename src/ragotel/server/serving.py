@@ -32,7 +32,7 @@ from ragotel.server.tls import Tls, read_tls
 from ragotel.server.writer import Writer
 from ragotel.store import Store, migrate, open_store, parse_dsn
 from ragotel.store.handles import Engine, quoted
-from ragotel.store.open import SERVE_FILE
+from ragotel.store.open import SERVE_FILE, check_not_served
 
 DRAIN_S = 10
 """How long open connections may go on after the signal to end."""
@@ -79,6 +79,7 @@ def serve(options: ServeOptions, on_ready: Callable[[Addresses], None]) -> None:
             f"`ragotel serve` keeps its own store in a folder; {dsn.host}:{dsn.port} is a server "
             "already: send OTLP there through a collector."
         )
+    check_not_served(dsn.path)
     # All times are UTC, also those of columns that lose their zone on the wire.
     os.environ["TZ"] = "UTC"
     time.tzset()

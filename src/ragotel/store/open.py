@@ -160,24 +160,59 @@ def open_store(dsn: str | None = None, *, create: bool = True, follow_server: bo
     return _open_embedded(parsed, create=create)
 
 
-def _served_dsn(path: str) -> Dsn | None:
-    """The address of the live server that holds *path*, if there is one."""
+@dataclass(frozen=True)
+class _Server:
+    """A live `ragotel serve`; *pid* is '' where it is not known."""
+
+    url: str
+    token: str
+    pid: str
+
+
+def check_not_served(path: str) -> None:
+    """See that no live server holds the folder *path* already.
+
+    Raises:
+        StoreBusyError: One does; it says where it listens.
+    """
+    server = _server_of(path)
+    if server is None:
+        return
+    who = "`ragotel serve`" + (f" (process {server.pid})" if server.pid else "")
+    address = server.url.replace("://", "://default:TOKEN@") if server.token else server.url
+    raise StoreBusyError(
+        f"{who} serves {path} already, at {server.url}, and the engine allows one process per "
+        "folder, so other ports do not help: use that one, by this --store or by "
+        f"--store {address}/{DEFAULT_DATABASE}, or serve another folder."
+    )
+
+
+def _server_of(path: str) -> _Server | None:
+    """The live server that holds *path*, if there is one."""
     try:
         entry = json.loads((Path(path) / SERVE_FILE).read_text("utf-8"))
-        url, token = str(entry["url"]), str(entry.get("token") or "")
-        request = urllib.request.Request(f"{url}/health")  # noqa: S310 (our own file, http only)
+        server = _Server(
+            str(entry["url"]), str(entry.get("token") or ""), str(entry.get("pid") or "")
+        )
+        request = urllib.request.Request(f"{server.url}/health")  # noqa: S310 (our own file)
         with urllib.request.urlopen(request, timeout=5) as reply:  # noqa: S310
-            if reply.status != 200:
-                return None
+            return server if reply.status == 200 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    parts = urlsplit(url)
+
+
+def _served_dsn(path: str) -> Dsn | None:
+    """The address of the live server that holds *path*, if there is one."""
+    server = _server_of(path)
+    if server is None:
+        return None
+    parts = urlsplit(server.url)
     return Dsn(
-        text=url,
+        text=server.url,
         host=parts.hostname or "127.0.0.1",
         port=parts.port or 8123,
-        username="default" if token else "",
-        password=token,
+        username="default" if server.token else "",
+        password=server.token,
     )
 
 
@@ -233,10 +268,22 @@ def _check_is_free(path: str) -> None:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreBusyError(
-                f"Another process has {path} open (the embedded engine allows one) and no "
+                f"Another process has {path} open ({_holder(status)}the engine allows one) and no "
                 "`ragotel serve` answers for it. One that was just started needs some seconds; "
                 "else stop that process, or start `ragotel serve` there."
             ) from error
+
+
+def _holder(status: Path) -> str:
+    """`process 4711, ` of who has locked the file, where the system tells."""
+    try:
+        facts = status.stat()
+        device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
+        locks = [line.split() for line in Path("/proc/locks").read_text("ascii").splitlines()]
+        pids = [lock[4] for lock in locks if len(lock) > 5 and lock[5] == device]
+    except (OSError, ValueError):
+        return ""
+    return f"process {pids[0]}, " if pids and pids[0].isdigit() and pids[0] != "0" else ""
 
 
 def _open_http(dsn: Dsn, *, create: bool) -> Store:
