@@ -185,6 +185,8 @@ def commands_page() -> str:
         NOTE.format(source="src/ragotel/cli"),
         "Exit codes: 0 fine; 1 the answer is no, a limit is broken or some lines were rejected; "
         "2 wrong use.",
+        "A file to load that holds nothing is told on standard error and is no fault; a manifest of "
+        "nothing is wrong use.",
         "A fault is one line on standard error; `--debug` shows where it came from.",
         "",
         "| command | does |",

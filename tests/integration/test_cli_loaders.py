@@ -517,6 +517,34 @@ def test_all_labels_of_a_set_are_resolved(
     assert ragotel("labels", "resolve", "--set", "s", "--label", "a").code == 2
 
 
+def test_a_file_without_lines_is_told(ragotel: Callable[..., Ran], tmp_path: Path) -> None:
+    """It is no fault, for on a quiet day nobody graded anything; a manifest of nothing is."""
+    empty, blank = tmp_path / "empty.jsonl", tmp_path / "blank.jsonl"
+    empty.write_bytes(b"")
+    blank.write_bytes(b"\n \n")
+    told = f"{empty} holds no lines: nothing was loaded from it"
+    for command, things in (
+        (("labels", "load"), "labels"),
+        (("grade", "load"), "grades"),
+        (("probe", "load"), "probes"),
+        (("ablate", "load"), "ablations"),
+        (("manifest", "load", "--index", "i", "--version", "2", "--parent", "1"), "chunks of i 2"),
+    ):
+        ran = ragotel(*command, str(empty), str(blank))
+        assert (ran.code, ran.out) == (0, f"0 {things} loaded.\n")
+        assert ran.err.splitlines()[:2] == [told, told.replace(str(empty), str(blank))]
+    report = ragotel("grade", "load", "--json", str(empty)).json
+    assert report == {"loaded": 0, "refused": [], "notes": [told]}
+    assert ragotel("load", str(empty)) == Ran(
+        0,
+        "0 spans loaded from 1 file.\n",
+        f"{empty} holds no spans: nothing was loaded from it\n",
+    )
+    manifest = ragotel("manifest", "load", str(empty), "--index", "i", "--version", "1")
+    assert (manifest.code, manifest.err.count("\n")) == (2, 1)
+    assert "holds no chunk" in manifest.err
+
+
 def test_a_file_that_is_not_there_is_wrong_use(ragotel: Callable[..., Ran]) -> None:
     """It is named, with the system's reason; exit 2."""
     assert ragotel("labels", "load", "/nowhere/labels.jsonl") == Ran(

@@ -40,7 +40,10 @@ def counting(what: str) -> Iterator[Callable[[int], None]]:
 
 
 def print_report(report: Report, what: str, *, as_json: bool) -> int:
-    """Print what a load did, its refusals on stderr; the exit code (1 where lines were refused)."""
+    """Print what a load did, its refusals on stderr; the exit code (1 where lines were refused).
+
+    A file without lines is told and is no fault: on a quiet day nobody graded anything.
+    """
     if as_json:
         print_json(report.as_dict())
         return 1 if report.refused else 0

@@ -41,10 +41,12 @@ class FileReport:
         return sum(self.reasons.values()) + len(self.faults)
 
     def lines(self) -> Iterator[str]:
-        """One line per fault and per reason."""
+        """One line per fault and per reason, or that there was nothing."""
         yield from (f"{self.name}: {fault}" for fault in self.faults)
         for reason, count in self.reasons.most_common():
             yield f"{self.name}: {count} spans rejected: {reason}"
+        if not self.span_count and not self.rejected_count:
+            yield f"{self.name} holds no spans: nothing was loaded from it"
 
 
 @dataclass

@@ -79,14 +79,16 @@ def read_lines(
 ) -> Iterator[Line]:
     """The objects of JSON lines files (plain, .gz, .bz2, .xz; `-` is standard input).
 
-    Blank lines are skipped; a line that is no JSON object goes into *report*. Lone surrogates are
-    replaced by U+FFFD; NaN and infinities are refused, as JSON has none.
+    Blank lines are skipped; a line that is no JSON object goes into *report*, and so does a note
+    on each file that holds none at all. Lone surrogates are replaced by U+FFFD; NaN and infinities
+    are refused, as JSON has none.
 
     Raises:
         InputError: A file cannot be opened or unpacked.
     """
     count = 0
     for path in paths:
+        is_empty = True
         try:
             with _open(path) as stream:
                 for number, raw in enumerate(stream, 1):
@@ -94,6 +96,7 @@ def read_lines(
                     if count % 500 == 0:
                         progress(count)
                     line = _read(path, number, raw)
+                    is_empty = is_empty and line is None
                     if isinstance(line, Refusal):
                         report.refused.append(line)
                     elif line is not None:
@@ -101,6 +104,9 @@ def read_lines(
         except (OSError, EOFError, lzma.LZMAError) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise InputError(f"The file {path} cannot be read: {reason}.") from error
+        if is_empty:
+            name = "standard input" if path == "-" else path
+            report.notes.append(f"{name} holds no lines: nothing was loaded from it")
     progress(count)
 
 
