@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,8 @@ from ragotel.shapes import read_uniform
 
 _STRANGE = 100
 """So many elements of one class that say nothing, and no further one of it is looked at."""
+_ROW_PARTS = 16
+"""Of a longer row no more is looked at: lists of lists would cost the product of their lengths."""
 
 
 def read_items(items: Sequence[Any]) -> Candidates | None:
@@ -120,7 +123,7 @@ def _read_row(row: Any) -> tuple[Any, Any, Any, Any]:
     score: Any = None
     text: str | None = None
     numbers: list[Any] = []
-    for part in row:
+    for part in islice(row, _ROW_PARTS):
         if part is None:
             continue
         if isinstance(part, str):

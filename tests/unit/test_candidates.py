@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import SimpleNamespace
@@ -429,3 +429,21 @@ def test_thousands_of_strangers_among_candidates_cost_little() -> None:
     assert found is not None
     assert (len(found), found.ids[0], found.ids[-1], found.ids[1]) == (3_002, "a", "b", None)
     assert calls < 3_000 * 10
+
+
+def test_long_rows_among_candidates_cost_as_little_as_short_ones() -> None:
+    """A list of another list's length, among thousands of candidates, is no pair: few parts do."""
+    parts = 0
+
+    class Row(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            nonlocal parts
+            for part in super().__iter__():
+                parts += 1
+                yield part
+
+    row = Row([7] * 3_000)
+    found = read([{"id": "a", "score": 0.5}, *[row] * 3_000])
+    assert found is not None
+    assert (len(found), found.ids[0]) == (3_001, "a")
+    assert parts < 3_000 * 50
