@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ How long do I have to return a hardware unit?
   versions   index docs v7 · template answer a1b2c3 · model gpt-5-mini · k 10
   ids        request req-4bf92f · trace 4bf92f3577b34da6a3ce929d0e0e4736
 
-retrieve dense: 6 ranked · scores are cosine · 3 sent · 5,700 of 6,000 budget tokens, 300 left
+retrieve dense: 6 ranked · scores are cosine · 3 sent · 5,700 of 6,000 budget tokens, 300 left · \
+the next needs 400
 """
 _LISTS = """\
    rank  score    gap  sent  tokens  running  dropped            chunk
@@ -113,6 +115,40 @@ def test_show_as_json_has_everything(ragotel: Callable[..., Ran]) -> None:
     assert [row["passage"] for row in shown["passages"]] == [1]
     assert shown["request"]["started_at"] == "2026-11-19T10:23:45.123456Z"
     assert shown["prompt"]["claim_stands"] is False
+
+
+def test_tokens_of_another_list_say_what_the_next_passage_needed(store: Store, capsys: Any) -> None:
+    """The reranked list counts no tokens, the searched one does; what disagrees is not taken."""
+    ragotel = run_in(store, capsys)
+    root, retrieve, *later = request_spans(0, "ana", "How long?", "14 days.", ASKED_AT)
+    told = dict(retrieve[7])
+    found = json.loads(told["gen_ai.retrieval.documents"])
+    bare = [{key: row[key] for key in ("id", "sha", "chars")} for row in found]
+    told |= {"rag.stage": "rerank", "rag.stage.name": "rerank", "rag.candidates": json.dumps(bare)}
+    told |= {"rag.candidates.in_count": "6"}
+    del told["gen_ai.retrieval.documents"]
+    at = ASKED_AT + timedelta(milliseconds=50)
+    rerank = (at, retrieve[1], "ff" * 8, *retrieve[3:7], told, 2_000_000, "Ok")
+    insert_spans(store, root, retrieve, rerank, *later)
+    budget = "select first_refused_tokens, first_refused_reason, why from triage_budgets"
+    warranty = "hardware/warranty.md#coverage"
+    assert store.rows(budget) == [
+        {
+            "first_refused_tokens": 400,
+            "first_refused_reason": "budget",
+            "why": "The sent passages took 5700 of 6000 budget tokens; the next, "
+            f"{warranty}, would have needed 400, and 300 were left.",
+        }
+    ]
+    title = "rerank: 6 ranked · scores are cosine · 3 sent · 5,700 of 6,000 budget tokens, 300 left"
+    assert f"{title} · the next needs 400\n" in ragotel("show", REQUESTS[0]).out
+    other = [{**row, "tokens": 500} if row["id"] == warranty else row for row in found]
+    second = {**retrieve[7], "gen_ai.retrieval.documents": json.dumps(other)}
+    insert_spans(store, (at, retrieve[1], "fe" * 8, *retrieve[3:7], second, 1, "Ok"))
+    assert store.rows(budget)[0]["why"].endswith(
+        f"how many the next, {warranty}, would have needed was not recorded."
+    )
+    assert f"{title} · the next needs ?\n" in ragotel("show", REQUESTS[0]).out
 
 
 def test_what_cannot_be_shown(ragotel: Callable[..., Ran]) -> None:

@@ -22,7 +22,7 @@ def list_title(entry: Mapping[str, Any], prompt: Mapping[str, Any] | None) -> st
     parts = [f"{stage}: {_count(entry)}"]
     parts.append(f"scores are {entry['score_kind']}" if entry["score_kind"] else "")
     if prompt is not None:
-        parts.append(_budget(prompt))
+        parts.append(_budget(prompt, entry["candidates"]))
     return paint(" · ".join(part for part in parts if part), bold=True)
 
 
@@ -36,11 +36,17 @@ def _count(entry: Mapping[str, Any]) -> str:
     return f"{len(entry['candidates'])}{total} readable ({evidence})"
 
 
-def _budget(prompt: Mapping[str, Any]) -> str:
+def _budget(prompt: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """What was sent of the budget, and what the first passage that was not sent needs."""
+    refused = next((row for row in rows if row["sent"] is False), None)
+    needed = (
+        "" if refused is None else "?" if refused["tokens"] is None else f"{refused['tokens']:,}"
+    )
     sent, tokens, budget = prompt["sent_count"], prompt["passage_tokens"], prompt["budget_tokens"]
     parts = ["" if sent is None else f"{sent} sent"]
     if tokens is not None and budget is not None:
         parts.append(f"{tokens:,} of {budget:,} budget tokens, {budget - tokens:,} left")
+        parts.append(f"the next needs {needed}" if needed else "")
     elif budget is not None:
         parts.append(f"budget {budget:,} tokens")
     return " · ".join(part for part in parts if part)

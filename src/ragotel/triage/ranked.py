@@ -98,11 +98,28 @@ def drops_of(stages: Iterable[Stage]) -> dict[str, tuple[str, bool]]:
     return found
 
 
+def known_tokens(stages: Iterable[Stage]) -> dict[str, int]:
+    """The tokens of a chunk's whole text by its id, where all lists that tell them agree."""
+    told: dict[str, set[int]] = {}
+    for stage in stages:
+        for row in candidates_of(stage, {}):
+            kept, chars = row["kept_chars"], row["chars"]
+            is_trimmed = kept is not None and chars is not None and kept < chars
+            if row["chunk_id"] and row["tokens"] is not None and not is_trimmed:
+                told.setdefault(row["chunk_id"], set()).add(row["tokens"])
+    return {chunk_id: counts.pop() for chunk_id, counts in told.items() if len(counts) == 1}
+
+
 def ranked_rows(
-    stage: Stage, sent: Sent, gold: Gold, shas: Mapping[str, str]
+    stage: Stage,
+    sent: Sent,
+    gold: Gold,
+    shas: Mapping[str, str],
+    tokens: Mapping[str, int] | None = None,
 ) -> list[dict[str, Any]]:
     """One row per candidate of a ranked list: its place there, and what became of it.
 
+    *tokens* are those of other lists, by chunk id, for candidates that this one does not count.
     running_tokens adds the candidate's own tokens to those of the sent ones above it: what the
     budget would have had to hold. gap is positive where the rank above is better. is_other_source:
     it states the claim, and the label, which has ids, does not name it.
@@ -116,6 +133,8 @@ def ranked_rows(
         row.update(_fate(row, taken_row, sent))
         if taken_row is not None and taken_row["tokens"] is not None:
             row["tokens"] = taken_row["tokens"]
+        if row["tokens"] is None and tokens is not None:
+            row["tokens"] = tokens.get(row["chunk_id"] or "")
         score = row["score"]
         row["gap"] = None if above is None or score is None else round(sign * (above - score), 9)
         above = score

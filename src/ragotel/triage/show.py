@@ -15,7 +15,15 @@ from ragotel.text import normalise
 from ragotel.triage import evidence
 from ragotel.triage.neighbours import gold_neighbours
 from ragotel.triage.pins import pins_of
-from ragotel.triage.ranked import Gold, Sent, candidates_of, gold_journeys, ranked_rows, sent_of
+from ragotel.triage.ranked import (
+    Gold,
+    Sent,
+    candidates_of,
+    gold_journeys,
+    known_tokens,
+    ranked_rows,
+    sent_of,
+)
 from ragotel.triage.references import RequestKey, resolve_request
 
 _WITHHELD = ("off", "hashed")
@@ -88,12 +96,12 @@ def show_request(
     )
     by_span = {stage["span_id"]: stage for stage in stages}
     assemble = by_span.get(flow["prompt_span_id"])
-    sent = sent_of(assemble, shas)
+    sent, tokens = sent_of(assemble, shas), known_tokens(stages)
     return Picture(
         request=evidence.request_of(store, key),
         versions=_versions(by_span.get(flow["generation_span_id"]), flow),
         lists=[
-            _list(by_span[span_id], ranked_rows(by_span[span_id], sent, gold, shas))
+            _list(by_span[span_id], ranked_rows(by_span[span_id], sent, gold, shas, tokens))
             for span_id in flow["list_span_ids"]
             if span_id in by_span
         ],
