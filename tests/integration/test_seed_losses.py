@@ -184,7 +184,7 @@ def test_the_command_prints_the_table(searched: Store, monkeypatch: pytest.Monke
     monkeypatch.setattr(answering, "ready_store", lambda dsn: nullcontext(searched))
     result = CliRunner().invoke(command.losses, ["--cutoff", "5"], standalone_mode=False)
     lines = result.stdout.splitlines()
-    assert [line.split() for line in lines[:10]] == [
+    assert [line.split() for line in lines[:11]] == [
         ["lost", "at", "golden", "probe", "total"],
         ["not_retrieved_by_any_leg", "6", "5", "11"],
         ["fusion_limit", "4", "5", "9"],
@@ -194,7 +194,18 @@ def test_the_command_prints_the_table(searched: Store, monkeypatch: pytest.Monke
         ["blend_demoted", "5", "5"],
         ["misses", "27", "18", "45"],
         ["not", "decidable", "0", "0", "0"],
+        ["found", "237", "13", "250"],
         ["of", "264", "31", "295"],
+    ]
+    near, other, nothing = (
+        tuple(str(SHAPES[population][name]) for population in QUERIES)
+        for name in ("final_rank_6_to_10", "right_document_other_chunk", "nothing_of_the_document")
+    )
+    assert [tuple(line.split()[-3:-1]) for line in lines[12:]] == [
+        ("golden", "probe"),
+        ("0", "0"),
+        *(near, other, nothing),
+        *(("0", "0"), ("0", "0"), ("27", "18")),
     ]
 
 
@@ -224,3 +235,32 @@ def test_doubts_name_the_right_document(searched: Store) -> None:
     expected = SHAPES["probe"]["right_document_other_chunk"]
     assert [row["suspicion"] for row in rows].count("right_document") == expected
     assert {row["decided_defect"] for row in rows} <= {None, "none"}
+
+
+def test_each_miss_has_one_shape_and_all_sum_to_the_set(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is in no index is near to nothing; what was found and not sent is no near miss."""
+    from ragotel.cli import losses as command
+
+    shape = ("near_misses", "right_document_other_chunk", "nothing_of_the_document")
+
+    def row(outcome: str, loss_stage: str, requests: int, *shapes: int) -> dict[str, Any]:
+        return {
+            **{"label_set": "s", "population": "", "outcome": outcome, "loss_stage": loss_stage},
+            **{"requests": requests, "defect": "sibling_chunk", "beyond_rerank_window": 0},
+            **dict(zip(shape, shapes or (0, 0, 0), strict=True)),
+        }
+
+    command._print(
+        [
+            row("hit", "none", 5),
+            row("miss", "not_indexed", 3, 0, 2, 0),
+            row("miss", "rerank_demoted", 6, 1, 2, 0),
+            row("miss", "assemble", 2),
+            row("evaluation_defect", "filtered", 1, 0, 0, 1),
+            row("unknown", "unknown", 4),
+        ]
+    )
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines() if line] == [
+        *("total", "3", "6", "2", "1", "11", "4", "5", "21"),
+        *("total", "3", "1", "2", "0", "2", "3", "11"),
+    ]

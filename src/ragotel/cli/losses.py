@@ -5,7 +5,8 @@ Pipeline: triage_losses -> triage.losses -> [cli]
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,12 +17,15 @@ from ragotel.cli.output import Column, print_rows, say
 from ragotel.cli.verdicts import slice_of, slice_options
 from ragotel.triage.losses import CUTOFFS
 
-_SHAPES = (
-    ("near_misses", "near miss"),
-    ("right_document_other_chunk", "right document, other chunk"),
-    ("nothing_of_the_document", "nothing of it"),
-    ("beyond_rerank_window", "beyond the reranker's window"),
-)
+_RECORDED = {
+    "near_misses": "near miss",
+    "right_document_other_chunk": "right document, other chunk",
+    "nothing_of_the_document": "nothing of it",
+}
+_NOT_INDEXED, _NOT_SENT = "not indexed", "found, not sent"
+_OTHER = "farther off, or not recorded"
+_SHAPES = (_NOT_INDEXED, *_RECORDED.values(), _NOT_SENT, _OTHER)
+_SUMS = {"misses": "miss", "not decidable": "unknown", "found": "hit", "of": "requests"}
 
 
 @click.command("losses", short_help="Where answers were lost, stage by stage.")
@@ -53,6 +57,7 @@ def losses(
     near miss                    the final list has it above the cutoff, up to twice the cutoff
     right document, other chunk  the final list has another chunk of the document
     nothing of it                nothing of the document is in the final list
+    found, not sent              it was within the cutoff, and left out of the prompt
 
     A miss that `labels decide` calls a fault of the label is counted apart.
     """
@@ -74,42 +79,56 @@ def losses(
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    """One column per population, and their total; then the shapes of the misses."""
+    """One column per population, and their total; then the shapes of the misses, which sum."""
     names = _population_names(rows)
-    stages: dict[str, dict[str, int]] = {}
-    shapes: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    totals: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in rows:
-        name = names[row["label_set"], row["population"]]
-        totals[name]["requests"] += row["requests"]
-        totals[name][row["outcome"]] += row["requests"]
-        if row["outcome"] in ("miss", "evaluation_defect"):
-            title = row["loss_stage"] if row["outcome"] == "miss" else f"label: {row['defect']}"
-            counts = stages.setdefault(title, defaultdict(int))
-            # A population may be called like a column of the table.
-            counts[f"of {name}"] += row["requests"]
-            counts["total"] += row["requests"]
-        if row["outcome"] == "miss":
-            for key, _ in _SHAPES:
-                shapes[name][key] += row[key]
     populations = list(dict.fromkeys(names.values()))
-    table: list[dict[str, Any]] = [{"stage": stage, **counts} for stage, counts in stages.items()]
-    for title, outcome in (("misses", "miss"), ("not decidable", "unknown"), ("of", "requests")):
-        counts = {f"of {name}": totals[name][outcome] for name in populations}
-        table.append({"stage": title, **counts, "total": sum(counts.values())})
-    numbers = [Column(f"of {name}", name, is_number=True) for name in populations]
-    print_rows(table, (Column("stage", "lost at"), *numbers, Column("total", is_number=True)))
+    stages: dict[str, Counter[str]] = {}
+    shapes = {title: Counter(dict.fromkeys(populations, 0)) for title in _SHAPES}
+    sums = {outcome: Counter(dict.fromkeys(populations, 0)) for outcome in _SUMS.values()}
+    beyond = Counter(dict.fromkeys(populations, 0))
+    for row in rows:
+        name, outcome = names[row["label_set"], row["population"]], row["outcome"]
+        sums["requests"][name] += row["requests"]
+        if outcome in sums:
+            sums[outcome][name] += row["requests"]
+        if outcome in ("miss", "evaluation_defect"):
+            title = row["loss_stage"] if outcome == "miss" else f"label: {row['defect']}"
+            stages.setdefault(title, Counter())[name] += row["requests"]
+        if outcome == "miss":
+            beyond[name] += row["beyond_rerank_window"]
+            for title, count in _shapes_of(row).items():
+                shapes[title][name] += count
+    titles = {title: sums[outcome] for title, outcome in _SUMS.items()}
+    _print_table("lost at", {**stages, **titles}, populations)
+    if not sums["miss"].total():
+        return
     say("")
+    window = {"beyond the reranker's window": beyond} if beyond.total() else {}
+    _print_table("misses by shape", {**shapes, "misses": sums["miss"], **window}, populations)
+
+
+def _shapes_of(row: Mapping[str, Any]) -> dict[str, int]:
+    """How near the misses of one row were; each is counted once."""
+    if row["loss_stage"] == "not_indexed":
+        return {_NOT_INDEXED: row["requests"]}
+    counts = {title: row[key] for key, title in _RECORDED.items()}
+    rest = _NOT_SENT if row["loss_stage"] == "assemble" else _OTHER
+    return {**counts, rest: row["requests"] - sum(counts.values())}
+
+
+def _print_table(
+    head: str, lines: Mapping[str, Mapping[str, int]], populations: Sequence[str]
+) -> None:
+    """A line for each title, a column for each population and their total."""
+    numbers = [Column(f"of {name}", name, is_number=True) for name in populations]
     print_rows(
         [
-            {"population": name, "misses": totals[name]["miss"], **shapes[name]}
-            for name in populations
+            # A population may be called like a column of the table.
+            {"title": title, **{f"of {name}": counts.get(name) for name in populations}}
+            | {"total": sum(counts.values())}
+            for title, counts in lines.items()
         ],
-        (
-            Column("population"),
-            Column("misses", is_number=True),
-            *(Column(key, title, is_number=True) for key, title in _SHAPES),
-        ),
+        (Column("title", head), *numbers, Column("total", is_number=True)),
     )
 
 
