@@ -27,6 +27,8 @@ from ragotel.fields import (
 Get: TypeAlias = Callable[[Column, str], Column]
 
 _MAX_PLANS = 512
+_MAX_DEPTH = 4
+"""Of objects inside of objects: one that holds itself has no end."""
 _META_FIELDS = frozenset(
     (*ID_NAMES, *SCORE_NAMES, *TEXT_NAMES, *(n for names in EXTRA_NAMES.values() for n in names))
 )
@@ -81,18 +83,20 @@ _class_names: dict[type, frozenset[str]] = {}
 _key_plans: dict[frozenset[str], Plan] = {}
 
 
-def read_uniform(items: Column, kind: type) -> Candidates | None:
+def read_uniform(items: Column, kind: type, depth: int = 0) -> Candidates | None:
     """Read *items*, whose first element is of class *kind*; None if they are no candidates.
+
+    *depth* counts the objects that they stand inside of.
 
     Raises:
         Exception: whatever an element of another class raises; the caller reads them one by one.
     """
     if kind is dict:
-        return _read_dicts(items)
+        return _read_dicts(items, depth)
     plan = _class_plans.get(kind)
     if plan is None:
         if issubclass(kind, Mapping):
-            return _read_dicts(items)
+            return _read_dicts(items, depth)
         plan = _plan_class(items, kind)
     if not plan.is_candidate:
         return None
@@ -102,7 +106,7 @@ def read_uniform(items: Column, kind: type) -> Candidates | None:
         except (AttributeError, TypeError):
             # Some element is of another class; attribute by attribute will do.
             pass
-    return _read_columns(items, plan, _attribute_column)
+    return _read_columns(items, plan, _attribute_column, depth)
 
 
 def _read_simple(items: Column, plan: Plan) -> Candidates:
@@ -113,7 +117,9 @@ def _read_simple(items: Column, plan: Plan) -> Candidates:
     return found
 
 
-def _read_dicts(items: Column) -> Candidates | None:
+def _read_dicts(items: Column, depth: int) -> Candidates | None:
+    if not _are_mappings(items):
+        raise TypeError("elements of another class stand among them")
     names = set().union(*items)
     try:
         plan = _key_plans.get(frozenset(names))
@@ -133,7 +139,13 @@ def _read_dicts(items: Column) -> Candidates | None:
         except (KeyError, TypeError):
             # Some element lacks a key that others have.
             pass
-    return _read_columns(items, plan, _key_column)
+    return _read_columns(items, plan, _key_column, depth)
+
+
+def _are_mappings(values: Column) -> bool:
+    """Whether each has keys: the names in a text would be its characters, however many."""
+    kinds = set(map(type, values))
+    return kinds == {dict} or all(issubclass(kind, Mapping) for kind in kinds)
 
 
 def _plan_class(items: Column, kind: type) -> Plan:
@@ -205,7 +217,7 @@ def _key_column(items: Column, name: str) -> Column:
     return [item.get(name) for item in items]
 
 
-def _read_columns(items: Column, plan: Plan, get: Get) -> Candidates:
+def _read_columns(items: Column, plan: Plan, get: Get, depth: int) -> Candidates:
     nothing: Column = [None] * len(items)
     ids = _coalesce(items, plan.ids, get) or nothing
     scores = _coalesce(items, plan.scores, get) or nothing
@@ -218,8 +230,10 @@ def _read_columns(items: Column, plan: Plan, get: Get) -> Candidates:
         found.higher_is_better = False
     for name in plan.metas:
         fill_from_metadata(found, get(items, name))
-    if plan.inner and (None in found.ids or None in found.texts or plan.texts == ["document"]):
-        _fill_from_inner(found, items, plan, get)
+    if depth == _MAX_DEPTH or not plan.inner:
+        return found
+    if None in found.ids or None in found.texts or plan.texts == ["document"]:
+        _fill_from_inner(found, items, plan, get, depth)
     return found
 
 
@@ -242,13 +256,9 @@ def _has_gap(column: Column) -> bool:
 
 def fill_from_metadata(found: Candidates, metas: Column) -> None:
     """Take from the metadata what the elements themselves did not say."""
-    try:
-        if _META_FIELDS.isdisjoint(set().union(*metas)):
-            return
-        names: Any = set().union(*metas) & _META_FIELDS
-    except TypeError:
+    if not _are_mappings(metas):
         metas = [meta if isinstance(meta, Mapping) else {} for meta in metas]
-        names = {n for n in set().union(*metas) if isinstance(n, str)} & _META_FIELDS
+    names: Any = _META_FIELDS & set().union(*metas)
     if not names:
         return
     for field, options in EXTRA_NAMES.items():
@@ -275,13 +285,13 @@ def _merge(extras: dict[str, Column], field: str, column: Column) -> None:
         extras[field] = [b if a is None else a for a, b in zip(old, column, strict=True)]
 
 
-def _fill_from_inner(found: Candidates, items: Column, plan: Plan, get: Get) -> None:
+def _fill_from_inner(found: Candidates, items: Column, plan: Plan, get: Get, depth: int) -> None:
     """Read the object inside, as in ``NodeWithScore(node, score)``; the outer score wins."""
     for name in plan.inner:
         inner = get(items, name)
         if all(value is None or isinstance(value, str) for value in inner):
             continue
-        below = read_uniform(inner, type(inner[0]))
+        below = read_uniform(inner, type(inner[0]), depth + 1)
         if below is None:
             continue
         for field in ("ids", "scores", "texts"):

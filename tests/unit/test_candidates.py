@@ -447,3 +447,41 @@ def test_long_rows_among_candidates_cost_as_little_as_short_ones() -> None:
     assert found is not None
     assert (len(found), found.ids[0]) == (3_001, "a")
     assert parts < 3_000 * 50
+
+
+def test_objects_that_hold_themselves_are_read_to_a_depth() -> None:
+    """Whatever they are asked for, what they give is asked again: a few times, not a thousand."""
+    asked = 0
+
+    class Endless:
+        def __getattr__(self, name: str) -> Any:
+            nonlocal asked
+            if name.startswith("__"):
+                raise AttributeError(name)
+            asked += 1
+            return self
+
+    read([Endless()] * 100)
+    assert 0 < asked < 100 * 1_000
+
+
+class Counted(str):
+    """A text that counts how often somebody goes through its characters."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        Counted.walks += 1
+        return super().__iter__()
+
+
+def test_metadata_that_is_text_is_not_walked_through() -> None:
+    """A database gives JSON as text: its characters are no names, and there may be a million."""
+    text = Counted("x" * 1_000)
+    found = read([{"id": f"c{n}", "metadata": text} for n in range(20)])
+    assert found is not None
+    assert found.ids[:2] == ["c0", "c1"]
+    mixed = read([{"id": "a", "metadata": text}, {"id": "b", "metadata": {"doc_id": "d"}}, text])
+    assert mixed is not None
+    assert (mixed.ids, mixed.extras["doc_id"]) == (["a", "b", None], [None, "d", None])
+    assert Counted.walks == 0
