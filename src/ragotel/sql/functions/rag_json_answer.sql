@@ -32,6 +32,8 @@ create or replace function rag_json_answer as (output) ->
                             if(JSONHas(output, 'choices'), 1, -1)
                         ),
                         if(JSONLength(output) = 1 and JSONType(output, 1) = 'String' and JSONType(output) = 'Object', JSONExtractString(output, 1), ''),
+                        JSONExtractString(output, 'generations', 1, 1, 'text'),
+                        JSONExtractString(output, 'generations', 1, 1, 'message', 'content'),
                         null
                     ]
                 )

@@ -164,7 +164,7 @@ from (
                                     JSONExtract(group.2['document.metadata'], 'relevance_score', 'Nullable(Float64)'),
                                     JSONExtract(group.2['document.metadata'], 'score', 'Nullable(Float64)')
                                 ),
-                                nullIf(group.2['document.content'], ''),
+                                nullIf(nullIf(group.2['document.content'], ''), '__REDACTED__'),
                                 ifNull(
                                     arrayFirst(
                                         id -> id != '',
@@ -192,6 +192,7 @@ from (
                                     [
                                         group.2['message.content'],
                                         group.2['prompt.text'],
+                                        group.2[''],
                                         arrayStringConcat(
                                             arrayFilter(
                                                 text -> text != '',
@@ -213,14 +214,22 @@ from (
                                 arrayMap(
                                     group -> (
                                         'assistant',
-                                        if(
-                                            group.2['message.content'] != '',
-                                            group.2['message.content'],
-                                            arrayFirst(
-                                                (text, key) -> match(key, '^message\\.contents\\.\\d+\\.message_content\\.text$'),
-                                                mapValues(group.2),
-                                                mapKeys(group.2)
-                                            )
+                                        arrayFirst(
+                                            text -> text != '',
+                                            [
+                                                group.2['message.content'],
+                                                group.2['completion.text'],
+                                                arrayStringConcat(
+                                                    arrayFilter(
+                                                        text -> text != '',
+                                                        arrayMap(
+                                                            content -> content.2['message_content.text'],
+                                                            rag_indexed(group.2, 'message.contents.')
+                                                        )
+                                                    ),
+                                                    '\n\n'
+                                                )
+                                            ]
                                         )
                                     ),
                                     replied
@@ -246,7 +255,11 @@ from (
                                 arrayConcat(rag_indexed(attributes, 'llm.input_messages.'), rag_indexed(attributes, 'llm.prompts.')),
                                 []
                             ) as spoken,
-                            if(stage = 'generate', rag_indexed(attributes, 'llm.output_messages.'), []) as replied,
+                            if(
+                                stage = 'generate',
+                                arrayConcat(rag_indexed(attributes, 'llm.output_messages.'), rag_indexed(attributes, 'llm.choices.')),
+                                []
+                            ) as replied,
                             rag_json_question(attributes['input.value']) as asked,
                             rag_json_answer(attributes['output.value']) as answered,
                             if(stage = 'generate', rag_json_messages(attributes['gen_ai.output.messages']), []) as gen_ai_replies,

@@ -50,9 +50,8 @@ from (
                 )
             ) over (partition by trace_id, request_id) as named
         from rag_stages final
-        where
-            (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
-            and stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
+        prewhere (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
+        where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
     )
 )
 where not (outcome in ('error', 'cancelled') and evidence = 'not_recorded')

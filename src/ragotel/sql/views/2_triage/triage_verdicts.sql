@@ -61,7 +61,7 @@ with
             sent_tokens,
             evidence
         from rag_prompts final
-        where (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
+        prewhere (trace_id, request_id) in (select trace_id, request_id from rag_labelled_requests)
     ),
     ranks as (
         select
