@@ -130,14 +130,20 @@ def http_receiver(receiver: Receiver, port: int = 0) -> Iterator[str]:
 
 
 @contextmanager
-def grpc_receiver(receiver: Receiver, codes: list[grpc.StatusCode]) -> Iterator[str]:
+def grpc_receiver(
+    receiver: Receiver,
+    codes: list[grpc.StatusCode],
+    words: str = "as told",
+    trailers: tuple[tuple[str, bytes], ...] = (),
+) -> Iterator[str]:
     """Serve over gRPC with the default limit of 4 MiB; the first messages are answered *codes*."""
 
     class Service(pb_grpc.TraceServiceServicer):
         def Export(self, request: Any, context: Any) -> Any:
             receiver.messages += 1
             if codes:
-                context.abort(codes.pop(0), "as told")
+                context.set_trailing_metadata(trailers)
+                context.abort(codes.pop(0), words)
             receiver.keep(request, dict(context.invocation_metadata()), request.ByteSize())
             return pb.ExportTraceServiceResponse()
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as pb
 
 from ragotel.delivery import Counters, Delivery, Tally
@@ -155,6 +159,18 @@ def test_rejected_spans_are_counted(receiver: Receiver, url: str) -> None:
     assert delivery.counters() == Counters(Tally(5, 1), Tally(3, 1), {"rejected": Tally(2, 0)})
 
 
+def test_a_number_of_rejected_spans_that_cannot_be_is_none(receiver: Receiver, url: str) -> None:
+    """Less than nothing was thrown away: nothing was."""
+    answer = pb.ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = -1
+    receiver.reply = lambda number: Reply(body=answer.SerializeToString())
+    delivery = open_delivery(url)
+    delivery.submit(FakeRequest(1, span_count=5))
+    assert delivery.flush()
+    delivery.shutdown()
+    assert delivery.counters() == delivered(5, 1)
+
+
 def test_receiver_that_starts_later_gets_everything_once(receiver: Receiver) -> None:
     """A service starts before its collector: what it recorded waits and arrives once."""
     with socket.socket() as probe:
@@ -273,6 +289,52 @@ def test_grpc_receiver_with_a_smaller_limit(receiver: Receiver) -> None:
         assert delivery.flush()
         delivery.shutdown()
     assert receiver.counts() == dict.fromkeys(range(20), 1)
+
+
+RETRY_AT_ONCE = RetryInfo(retry_delay=Duration(nanos=1_000)).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("google.rpc.retryinfo-bin", RETRY_AT_ONCE),
+        (
+            "grpc-status-details-bin",
+            Status(
+                code=8,
+                details=[
+                    AnyMessage(
+                        type_url="type.googleapis.com/google.rpc.RetryInfo", value=RETRY_AT_ONCE
+                    )
+                ],
+            ).SerializeToString(),
+        ),
+    ],
+)
+def test_an_exhausted_grpc_receiver_that_names_a_time_gets_the_same_message(
+    receiver: Receiver, key: str, value: bytes
+) -> None:
+    """It is busy, and says so in either of two places: nothing is split, and nothing lost."""
+    codes = [grpc.StatusCode.RESOURCE_EXHAUSTED] * 3
+    with grpc_receiver(receiver, codes, trailers=((key, value),)) as url:
+        delivery = open_delivery(url, protocol="grpc", batch_interval_s=60)
+        for n in range(3):
+            delivery.submit(FakeRequest(n))
+        assert delivery.flush()
+        delivery.shutdown()
+    assert (receiver.messages, receiver.counts()) == (4, dict.fromkeys(range(3), 1))
+
+
+def test_a_grpc_receiver_that_calls_too_large_out_of_range_gets_halves(receiver: Receiver) -> None:
+    """As those written in Rust do; tried again as it is, the message would never arrive."""
+    words = "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes"
+    with grpc_receiver(receiver, [grpc.StatusCode.OUT_OF_RANGE], words) as url:
+        delivery = open_delivery(url, protocol="grpc", batch_interval_s=60)
+        for n in range(4):
+            delivery.submit(FakeRequest(n))
+        assert delivery.flush()
+        delivery.shutdown()
+    assert (receiver.messages, receiver.counts()) == (3, dict.fromkeys(range(4), 1))
 
 
 def test_grpc_refusal_is_counted(receiver: Receiver) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import grpc
 
+from ragotel.delivery.grpc_status import read_refusal
 from ragotel.delivery.order import Piece, arrange
 from ragotel.delivery.otlp import Envelope
 from ragotel.delivery.partial import read_partial_success
@@ -20,10 +21,6 @@ from ragotel.delivery.transport import Answer, OtlpCodec
 from ragotel.settings import Settings
 
 _METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_RETRYABLE = frozenset(
-    {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
-)
-_RETRY_INFO = "google.rpc.retryinfo-bin"
 
 
 class GrpcTransport(OtlpCodec):
@@ -48,7 +45,8 @@ class GrpcTransport(OtlpCodec):
         try:
             answer = self._export(message, timeout=timeout_s, metadata=metadata)
         except grpc.RpcError as error:
-            return _refusal(error)
+            trailers = error.trailing_metadata() or ()
+            return read_refusal(error.code().name, error.details() or "", trailers)
         rejected, words = read_partial_success(answer)
         return Answer("ok", words, rejected)
 
@@ -78,17 +76,3 @@ class GrpcTransport(OtlpCodec):
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
-
-
-def _refusal(error: Any) -> Answer:
-    """Translate a status: the specification names the codes that may pass."""
-    code, words = error.code().name, error.details() or ""
-    detail = f"gRPC {code} {words}".strip()
-    if code in _RETRYABLE:
-        return Answer("retry", detail)
-    if code == "RESOURCE_EXHAUSTED":
-        trailers = dict(error.trailing_metadata() or ())
-        if _RETRY_INFO in trailers:
-            return Answer("retry", detail)
-        return Answer("too_large", detail)
-    return Answer("refused", detail)

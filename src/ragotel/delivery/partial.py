@@ -5,6 +5,8 @@ Pipeline: receiver -> [partial] -> transport -> ledger
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def read_partial_success(body: bytes) -> tuple[int, str]:
     """Give rejected spans and the receiver's words from an ExportTraceServiceResponse.
@@ -12,12 +14,12 @@ def read_partial_success(body: bytes) -> tuple[int, str]:
     Anything else that a receiver answers (JSON, an empty body) counts as a whole success.
     """
     try:
-        for number, value in _fields(body):
+        for number, value in read_fields(body):
             if number == 1 and isinstance(value, bytes):
                 rejected, words = 0, ""
-                for inner, what in _fields(value):
+                for inner, what in read_fields(value):
                     if inner == 1 and isinstance(what, int):
-                        rejected = what
+                        rejected = signed(what)
                     elif inner == 2 and isinstance(what, bytes):
                         words = what.decode("utf-8", "replace")
                 return rejected, words
@@ -26,9 +28,13 @@ def read_partial_success(body: bytes) -> tuple[int, str]:
     return 0, ""
 
 
-def _fields(body: bytes) -> list[tuple[int, int | bytes]]:
-    """Split a message of varints and length-delimited fields."""
-    found: list[tuple[int, int | bytes]] = []
+def read_fields(body: bytes) -> list[tuple[int, Any]]:
+    """Split a message of varints (given as int) and length-delimited fields (as bytes).
+
+    Raises:
+        ValueError, IndexError: It is cut, or holds other fields.
+    """
+    found: list[tuple[int, Any]] = []
     at = 0
     while at < len(body):
         tag, at = _varint(body, at)
@@ -57,3 +63,8 @@ def _varint(body: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise ValueError("varint too long")
+
+
+def signed(number: int) -> int:
+    """Read a varint as int64: negative numbers come as their complement."""
+    return number - 2**64 if number >= 2**63 else number
