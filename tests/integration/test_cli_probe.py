@@ -103,7 +103,7 @@ def test_a_miss_is_near_or_far(
     assert ran.out.splitlines() == [
         "3 passages probed by 4 searches of index version v7, 1 of them failed: "
         "2 found within 200, 1 not.",
-        "1 passages not probed: another index version served their requests.",
+        "1 passage not probed: another index version served their requests.",
         "",
         "deep rank                              passages   share",
         "near miss: up to 2 k                          1  25.0 %",
@@ -156,8 +156,8 @@ def test_a_miss_is_near_or_far(
     assert (failed.code, failed.out.splitlines()) == (
         1,
         [
-            "Nothing was probed: 1 of 1 searches failed.",
-            "1 passages not probed: another index version served their requests.",
+            "Nothing was probed: 1 of 1 search failed.",
+            "1 passage not probed: another index version served their requests.",
             "3 passages probed before, as deeply (--again repeats them).",
             "",
             "Nothing of this is from this run; stored before:",
@@ -194,8 +194,7 @@ def test_a_run_with_nothing_to_do_says_so(
     ask(store, tmp_path, ["near"], version="v6")
     assert ragotel(*arguments) == Ran(
         0,
-        "Nothing was probed.\n"
-        "1 passages not probed: another index version served their requests.\n",
+        "Nothing was probed.\n1 passage not probed: another index version served their requests.\n",
         "",
     )
     for given, lacks in (
@@ -224,7 +223,8 @@ def test_legs_wordings_and_documents(
     assert not load_labels(store, [write(tmp_path, "labels", *labels)]).refused
     legs = ("--leg", "deep=probed_bot:search", "--leg", "words=probed_bot:by_words")
     ran = ragotel("probe", *legs, "--set", "deep", "--all", "--principal", "nobody", "--json").json
-    assert (ran["probed"], ran["found"], ran["searches"], ran["failures"]) == (6, 3, 4, [])
+    assert (ran["probed"], ran["found"], ran["ranks_stored"]) == (3, 3, 6)
+    assert (ran["searches"], ran["failures"]) == (4, [])
     assert ran["notes"] == [
         "words never returned more than 2 candidates for k = 200: a passage that was not found "
         "may stand behind them."
@@ -243,6 +243,11 @@ def test_legs_wordings_and_documents(
         ("words", "deep", "bob", None),
         ("words", "words", "bob", 2),
     ]
+    again = ragotel("probe", *legs, "--set", "deep", "--all", "--principal", "nobody", "--again")
+    assert again.out.splitlines()[0] == (
+        "3 passages probed on 2 legs by 4 searches of index version v7: "
+        "3 found within 200 by a leg or more, 0 not."
+    )
 
 
 def test_a_search_of_unknown_version_is_refused(

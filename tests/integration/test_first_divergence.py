@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,10 @@ def test_a_claim_across_two_neighbours_is_a_fault_of_the_chunker(worked: Worked)
         '! "between two and eight hours 25%" stands in no chunk, only across sla.md#400 and '
         "sla.md#800: a fault of the chunker, reported at retrieval.",
     ]
+    picture = worked.pictures["split"]
+    sent = [{**row, "bucket": "context_problem"} for row in picture.passages]
+    lines = picture_lines(replace(picture, passages=sent))
+    assert lines[at + 4].endswith("a fault of the chunker, reported at prompt assembly.")
 
 
 def test_a_complaint_is_judged_against_the_version_that_served(worked: Worked) -> None:

@@ -245,8 +245,13 @@ def test_each_miss_has_one_shape_and_all_sum_to_the_set(capsys: pytest.CaptureFi
 
     def row(outcome: str, loss_stage: str, requests: int, *shapes: int) -> dict[str, Any]:
         return {
-            **{"label_set": "s", "population": "", "outcome": outcome, "loss_stage": loss_stage},
-            **{"requests": requests, "defect": "sibling_chunk", "beyond_rerank_window": 0},
+            "label_set": "s",
+            "population": "",
+            "outcome": outcome,
+            "loss_stage": loss_stage,
+            "requests": requests,
+            "defect": "sibling_chunk",
+            "beyond_rerank_window": 0,
             **dict(zip(shape, shapes or (0, 0, 0), strict=True)),
         }
 

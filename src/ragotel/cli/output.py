@@ -129,6 +129,11 @@ def _utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment.astimezone(zone)
 
 
+def counted(count: int, thing: str, ending: str = "s") -> str:
+    """`1 search`, `1,200 searches`: a number with its thing."""
+    return f"{count:,} {thing}{'' if count == 1 else ending}"
+
+
 def one_line(text: str) -> str:
     """*text* on one line; a control character (a terminal would obey it) becomes visible."""
     return visible(_BLANKS.sub(" ", text).strip())

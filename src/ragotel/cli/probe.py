@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import Whole, common_options, ready_store
-from ragotel.cli.output import Column, one_line, print_json, print_rows, say
+from ragotel.cli.output import Column, counted, one_line, print_json, print_rows, say
 from ragotel.cli.progress import counting, print_report
 from ragotel.cli.rehearsing import (
     echo_failures,
@@ -114,11 +114,11 @@ def probe(
                 again=again,
             )
             has_earlier = has_runs(store, "rag_probes", label_set)
-            questions = len({(target.question, target.principal) for target in targets})
-            with counting(f"of {questions:,} questions") as progress:
+            questions = counted(prober.questions(targets), "question")
+            with counting(f"of {questions}") as progress:
                 outcome = prober.run(targets, progress)
             bands = _bands(store, label_set, outcome.versions, is_all)
-    runs = figures_of(outcome.probed, has_earlier=has_earlier)
+    runs = figures_of(outcome.kept, has_earlier=has_earlier)
     if as_json:
         print_json(_as_dict(outcome, bands, runs))
     else:
@@ -130,9 +130,10 @@ def probe(
         )
         for note in outcome.notes:
             say(one_line(f"note: {note}"), err=True)
-        say(_summary(outcome, k, label_set, has_targets=bool(targets)))
-        for reason, count in outcome.skipped.items():
-            say(f"{count:,} passages {_SKIPS[reason]}.")
+        say(_summary(outcome, k, label_set, len(loaded), has_targets=bool(targets)))
+        of_legs = " on a leg or more" if len(loaded) > 1 else ""
+        for reason, passages in outcome.skipped.items():
+            say(f"{counted(len(passages), 'passage')}{of_legs} {_SKIPS[reason]}.")
         if bands is not None:
             echo_head(runs)
             _print_bands(bands)
@@ -163,11 +164,12 @@ def _bands(
 
 def _as_dict(outcome: Outcome, bands: Mapping[str, Any] | None, runs: str) -> dict[str, Any]:
     return {
-        "probed": outcome.probed,
-        "found": outcome.found,
+        "probed": len(outcome.probed),
+        "found": len(outcome.found),
+        "ranks_stored": outcome.kept,
         "searches": outcome.asked,
         "index_versions": outcome.versions,
-        "skipped": dict(outcome.skipped),
+        "skipped": {reason: len(passages) for reason, passages in outcome.skipped.items()},
         "failures": outcome.failures,
         "notes": outcome.notes,
         "deep_ranks": bands,
@@ -175,18 +177,20 @@ def _as_dict(outcome: Outcome, bands: Mapping[str, Any] | None, runs: str) -> di
     }
 
 
-def _summary(outcome: Outcome, k: int, label_set: str, *, has_targets: bool) -> str:
+def _summary(outcome: Outcome, k: int, label_set: str, legs: int, *, has_targets: bool) -> str:
     if not has_targets:
         return f"Nothing was probed: no gold passage of the set {one_line(label_set)} was missed."
     if not outcome.probed:
-        failures = len(outcome.failures)
-        failed = f": {failures:,} of {outcome.asked:,} searches failed" if failures else ""
+        failures, asked = len(outcome.failures), counted(outcome.asked, "search", "es")
+        failed = f": {failures:,} of {asked} failed" if failures else ""
         return f"Nothing was probed{failed}."
     versions = f" of index version {', '.join(outcome.versions)}" if outcome.versions else ""
     failed = f", {len(outcome.failures):,} of them failed" if outcome.failures else ""
+    probed, found = len(outcome.probed), len(outcome.found)
+    on, by = (f" on {legs:,} legs", " by a leg or more") if legs > 1 else ("", "")
     return one_line(
-        f"{outcome.probed:,} passages probed by {outcome.asked:,} searches{versions}{failed}: "
-        f"{outcome.found:,} found within {k:,}, {outcome.probed - outcome.found:,} not."
+        f"{counted(probed, 'passage')} probed{on} by {counted(outcome.asked, 'search', 'es')}"
+        f"{versions}{failed}: {found:,} found within {k:,}{by}, {probed - found:,} not."
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragotel.cli.options import Whole, common_options, ready_store
-from ragotel.cli.output import Column, one_line, print_json, print_rows, say
+from ragotel.cli.output import Column, counted, one_line, print_json, print_rows, say
 from ragotel.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def _about_places(
     good = found.labels - len({*found.nowhere, *found.claimless})
     written = ""
     if found.written_ids:
-        written = f"; {_count(found.written_ids)} written to {found.written_labels:,} of them"
+        ids = counted(len(found.written_ids), "chunk id")
+        written = f"; {ids} written to {found.written_labels:,} of them"
     lines.append(
         f"Set {label_set}: {good:,} of {found.labels:,} labels have a chunk for each passage"
         f"{written}."
@@ -132,10 +133,6 @@ def _some(label_ids: list[str]) -> str:
     more = len(label_ids) - _SHOWN_LABELS
     shown = ", ".join(label_ids[:_SHOWN_LABELS])
     return f"{shown} and {more:,} more" if more > 0 else shown
-
-
-def _count(chunk_ids: list[str]) -> str:
-    return "1 chunk id" if len(chunk_ids) == 1 else f"{len(chunk_ids):,} chunk ids"
 
 
 def _print_places(rows: list[dict[str, Any]], *, is_set: bool) -> None:

@@ -75,7 +75,7 @@ def picture_lines(picture: Picture) -> list[str]:
     for part in (
         other_lines(picture.lists),
         gold_lines(picture.gold),
-        neighbour_lines(picture.neighbours),
+        neighbour_lines(picture.neighbours, picture.passages),
     ):
         lines += [*map(flat, part), ""] if part else []
     lines += _claim(picture)

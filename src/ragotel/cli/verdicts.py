@@ -121,7 +121,10 @@ def triage(
 
 def _print_verdicts(rows: list[dict[str, Any]]) -> None:
     """The verdicts, then what can be done, once for each kind of them."""
-    print_rows([_rounded(row) for row in rows], _TRIAGE)
+    columns = list(_TRIAGE)
+    if any(row["arm"] for row in rows):
+        columns.insert(1, Column("arm"))
+    print_rows([_rounded(row) for row in rows], columns)
     kinds: dict[tuple[str, str, str, bool], list[dict[str, Any]]] = {}
     for row in rows:
         kind = (row["bucket"], row["loss_stage"], row["attribution"], bool(row["restated_in"]))

@@ -13,6 +13,13 @@ from ragotel.cli.output import Column, one_line, paint, table_lines
 
 _FEWEST_DECIMALS = 3
 _MOST_DECIMALS = 6
+_REPORTED_AT = {
+    "corpus_gap": "ingest",
+    "retrieval_miss": "retrieval",
+    "context_problem": "prompt assembly",
+    "generation_error": "generation",
+}
+"""Where a claim that the chunker cut in two is said to be lost, by the bucket of its passage."""
 
 
 def list_title(entry: Mapping[str, Any], prompt: Mapping[str, Any] | None) -> str:
@@ -186,8 +193,14 @@ def other_lines(lists: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def neighbour_lines(neighbours: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The gold chunk of a miss between those before and after it, and a claim cut between two."""
+def neighbour_lines(
+    neighbours: Sequence[Mapping[str, Any]], passages: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The gold chunk of a miss between those before and after it, and a claim cut between two.
+
+    *passages* are rows of triage_passages: they say where the fault was reported.
+    """
+    buckets = {(row["label_id"], row["passage"]): row["bucket"] for row in passages}
     lines: list[str] = []
     for entry in neighbours:
         served = f"{entry['index_name']} {entry['index_version']}"
@@ -203,9 +216,11 @@ def neighbour_lines(neighbours: Sequence[Mapping[str, Any]]) -> list[str]:
             lines.append(f"{mark} {chunk['place']:<8}  {one_line(chunk['chunk_id'])}: {text}")
         split = entry["split"]
         if split:
+            place = _REPORTED_AT.get(buckets.get((entry["label_id"], entry["passage"]), ""), "")
+            reported = f", reported at {place}" if place else ""
             ids = f"{one_line(split['first_chunk_id'])} and {one_line(split['second_chunk_id'])}"
             lines.append(
                 f'! "{one_line(split["claim"])}" stands in no chunk, only across {ids}: '
-                "a fault of the chunker, reported at retrieval."
+                f"a fault of the chunker{reported}."
             )
     return lines

@@ -3,7 +3,8 @@
 Pipeline: rag_index_chunks, rag_chunks -> [triage] -> show
 
 A claim that stands in no chunk, but across two neighbours, ranks for nothing: a fault of the
-chunker that is reported at retrieval. triage_split_claims says the same for all labels.
+chunker that is reported at retrieval, or at assembly where a half was found. triage_split_claims
+says the same for all labels.
 """
 
 from __future__ import annotations

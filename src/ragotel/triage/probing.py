@@ -5,7 +5,6 @@ Pipeline: triage views -> [triage] -> rehearsal (the user's search) -> rag_probe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -76,17 +75,32 @@ def _attribute(function: Callable[..., Any]) -> str:
     return ""
 
 
+Passage = tuple[str, str, str, int]
+"""A gold passage of a request, as `Target.key` names it."""
+
+
 @dataclass
 class Outcome:
-    """What a run of probes did; counts are of passages, *failures* of questions."""
+    """What a run of probes did.
 
-    probed: int = 0
-    found: int = 0
+    A passage counts once, however many legs looked for it: as *probed* by any leg, as *found* by
+    any, as *skipped* for a reason on any. *kept* are the ranks stored (a passage by a leg), *asked* the
+    searches (a question of a principal by a leg), *failures* those that failed.
+    """
+
+    probed: set[Passage] = field(default_factory=set)
+    found: set[Passage] = field(default_factory=set)
+    kept: int = 0
     asked: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped: dict[str, set[Passage]] = field(default_factory=dict)
     failures: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
+
+    def skip(self, reason: str, targets: Iterable[Target]) -> None:
+        keys = {target.key for target in targets}
+        if keys:
+            self.skipped.setdefault(reason, set()).update(keys)
 
 
 @dataclass
@@ -125,13 +139,17 @@ class Prober:
         self._note(targets)
         return self.outcome
 
+    def questions(self, targets: Sequence[Target]) -> int:
+        """How many questions `run` asks each leg for: what its progress counts."""
+        return len(_by_question(targets, self.default_principal))
+
     def _probe(self, leg: Leg, group: Sequence[Target], before: dict[tuple[Any, ...], int]) -> None:
         wanted = self._wanted(leg, group, before) if leg.is_known else list(group)
         if not wanted:
             return
         principal = wanted[0].principal or self.default_principal
         if not principal and "principal" in leg.caller.required:
-            self.outcome.skipped["no_principal"] += len(wanted)
+            self.outcome.skip("no_principal", wanted)
             return
         heard = self._ask(leg, wanted[0], principal)
         if heard is None:
@@ -142,7 +160,7 @@ class Prober:
             wanted = self._wanted(leg, group, before)
         elif leg.version not in wanted[0].served:
             # The index was switched while the probes ran.
-            self.outcome.skipped["other_version"] += len(wanted)
+            self.outcome.skip("other_version", wanted)
             return
         if leg.version not in self.outcome.versions:
             self.outcome.versions.append(leg.version)
@@ -155,11 +173,11 @@ class Prober:
         wanted = []
         for target in group:
             if not target.served:
-                self.outcome.skipped["version_not_recorded"] += 1
+                self.outcome.skip("version_not_recorded", [target])
             elif leg.version not in target.served:
-                self.outcome.skipped["other_version"] += 1
+                self.outcome.skip("other_version", [target])
             elif before.get((*target.key, leg.name, leg.version), 0) >= self.k:
-                self.outcome.skipped["already_probed"] += 1
+                self.outcome.skip("already_probed", [target])
             else:
                 wanted.append(target)
         return wanted
@@ -199,8 +217,10 @@ class Prober:
                 leg.version,
             )
         )
-        self.outcome.probed += 1
-        self.outcome.found += rank is not None
+        self.outcome.kept += 1
+        self.outcome.probed.add(target.key)
+        if rank is not None:
+            self.outcome.found.add(target.key)
         name = leg.name or leg.caller.target
         self._shortest[name] = max(self._shortest.get(name, 0), len(hits))
 
