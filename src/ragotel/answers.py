@@ -6,10 +6,11 @@ Pipeline: decorators -> recorder -> [answers] -> encoding
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from ragotel import attributes as at
-from ragotel.columns import Looks
+from ragotel.columns import READ_LIMIT, Looks
 
 _TEXT_NAMES = (
     "answer", "output_text", "text", "content", "response", "output", "result", "message", "reply",
@@ -22,6 +23,8 @@ _FINISH_NAMES = ("finish_reason", "stop_reason", "finish_reasons")
 _CITATION_NAMES = ("citations", "cited_ids", "cited")
 _LOOKS = 2_000
 """Parts of one reply that are looked at: lists of lists have millions, or have themselves."""
+
+_CHOICES = 100
 
 
 def part(value: Any, names: tuple[str, ...]) -> Any:
@@ -45,7 +48,7 @@ def text_of_answer(result: Any, depth: int = 0, looks: Looks | None = None) -> s
     if isinstance(result, str):
         return result
     looks = looks or Looks(_LOOKS)
-    if result is None or depth > 4 or isinstance(result, (int, float, bool)) or looks.is_over():
+    if looks.is_over() or result is None or depth > 4 or isinstance(result, (int, float, bool)):
         return None
     if isinstance(result, (bytes, bytearray)):
         return bytes(result).decode("utf-8", "replace")
@@ -67,7 +70,7 @@ def text_of_answer(result: Any, depth: int = 0, looks: Looks | None = None) -> s
 def read_reply(result: Any, looks: Looks | None = None) -> dict[str, Any] | None:
     """Read model, usage, finish reasons and citations of a model's reply; None if there is none."""
     looks = looks or Looks(_LOOKS)
-    if result is None or isinstance(result, (str, bytes, int, float)) or looks.is_over():
+    if looks.is_over() or result is None or isinstance(result, (str, bytes, int, float)):
         return None
     if isinstance(result, (list, tuple)):
         replies = [reply for item in result[:20] if (reply := read_reply(item, looks))]
@@ -86,7 +89,7 @@ def read_reply(result: Any, looks: Looks | None = None) -> dict[str, Any] | None
         found[at.FINISH_REASONS] = reasons
     citations = part(result, _CITATION_NAMES)
     if isinstance(citations, (list, tuple, set, frozenset)):
-        found[at.CITATIONS] = [_citation(item) for item in citations]
+        found[at.CITATIONS] = [_citation(item) for item in islice(citations, READ_LIMIT)]
     return found or None
 
 
@@ -94,7 +97,7 @@ def _finish_reasons(result: Any) -> list[str]:
     choices = part(result, ("choices", "candidates"))
     sources = choices if isinstance(choices, (list, tuple)) and choices else [result]
     reasons: list[str] = []
-    for source in sources:
+    for source in sources[:_CHOICES]:
         reason = part(source, _FINISH_NAMES)
         if isinstance(reason, (list, tuple)):
             reasons += [str(one) for one in reason]

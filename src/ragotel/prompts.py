@@ -24,7 +24,7 @@ def text_of_prompt(result: Any, depth: int = 0, looks: Looks | None = None) -> s
     if isinstance(result, str):
         return result
     looks = looks or Looks(_LOOKS)
-    if result is None or depth > 3 or looks.is_over():
+    if looks.is_over() or result is None or depth > 3:
         return None
     if isinstance(result, tuple):
         texts = (text_of_prompt(part, depth + 1, looks) for part in result)
@@ -54,7 +54,9 @@ def _text_of_messages(messages: list[Any], depth: int, looks: Looks) -> str | No
     for message in messages:
         if looks.left < 0:
             break
-        text = message if isinstance(message, str) else text_of_prompt(message, depth + 1, looks)
+        if isinstance(message, str):
+            looks.left -= 1
+        text = text_of_prompt(message, depth + 1, looks)
         if text is not None:
             texts.append(text)
     return "\n\n".join(texts) if texts else None

@@ -485,3 +485,40 @@ def test_metadata_that_is_text_is_not_walked_through() -> None:
     assert mixed is not None
     assert (mixed.ids, mixed.extras["doc_id"]) == (["a", "b", None], [None, "d", None])
     assert Counted.walks == 0
+
+
+class Walked(list[Any]):
+    """A list that counts how many of its elements were asked for."""
+
+    steps = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for element in super().__iter__():
+            Walked.steps += 1
+            yield element
+
+
+@pytest.mark.parametrize("leaf", [None, "a", 1, [1]])
+def test_lists_of_lists_of_lists_cost_a_bounded_number_of_steps(leaf: Any) -> None:
+    """As a prompt or a list: whatever stands at the bottom, it costs a look as well."""
+    value = Walked([leaf])
+    for _ in range(4):
+        value = Walked([value] * 1_000)
+    Walked.steps = 0
+    with recording() as sink:
+        for decorate in (ragotel.assemble, ragotel.retrieve):
+            assert decorate(lambda: value)() is value
+        assert len(sink.raw) == 2
+    assert Walked.steps < 100_000
+
+
+def test_a_reply_of_very_many_citations_is_read_up_to_a_limit() -> None:
+    """Of choices too."""
+    choices = [{"finish_reason": "stop"}] * BIG
+    reply = {"text": "yes", "citations": Walked(["a"] * BIG), "choices": choices}
+    Walked.steps = 0
+    with recording() as sink:
+        assert ragotel.generate(lambda: reply)() is reply
+        span = sink.stage("generate")
+    assert (len(span[at.CITATIONS]), len(span[at.FINISH_REASONS])) == (1_000, 100)
+    assert Walked.steps <= 5_001
