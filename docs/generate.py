@@ -9,6 +9,7 @@ import ast
 import inspect
 import itertools
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ from ragotel.cli.commands import TABLE, LazyGroup
 from ragotel.cli.commands import group as commands
 from ragotel.store import Store, catalog, migrate, open_store
 from ragotel.store.catalog import SqlFile
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 FOLDER = Path(__file__).resolve().parent
 NOTE = "<!-- Written by `make docs`; edit {source} instead. -->\n"
@@ -109,7 +115,7 @@ def views_page(store: Store) -> str:
     lines = [
         "# Views: what can be asked in SQL",
         "",
-        NOTE.format(source="the heads of src/ragotel/sql/**/*.sql"),
+        NOTE.format(source="the heads of src/ragotel/sql/**/*.sql and docs/columns.toml"),
         "Each file of the schema is one statement that runs as it stands; `ragotel init --print` "
         "prints all of them in order.",
         "Every view joins on `(trace_id, request_id)`: one trace may hold several requests.",
@@ -143,10 +149,23 @@ def _described(store: Store, file: SqlFile) -> Iterator[str]:
     yield f"Reads: {file.head['reads']}."
     yield from _notes(file)
     yield ""
-    yield "| column | type |"
-    yield "|---|---|"
-    for column, kind in _columns(store, name):
-        yield f"| `{column}` | `{kind}` |"
+    meanings = column_meanings(name)
+    columns = [(column, kind, meanings.get(column, "")) for column, kind in _columns(store, name)]
+    if any(meaning for _, _, meaning in columns):
+        yield "| column | type | meaning |"
+        yield "|---|---|---|"
+        yield from (f"| `{column}` | `{kind}` | {told} |" for column, kind, told in columns)
+    else:
+        yield "| column | type |"
+        yield "|---|---|"
+        yield from (f"| `{column}` | `{kind}` |" for column, kind, _ in columns)
+
+
+def column_meanings(view: str) -> dict[str, str]:
+    """What columns.toml says of the columns of *view*; nothing where it has no section for it."""
+    told = tomllib.loads((FOLDER / "columns.toml").read_text("utf-8"))
+    section = "alert" if view.startswith("alert_") else view
+    return {**told["any"], **told[section]} if section in told else {}
 
 
 def _created_name(file: SqlFile) -> str:
@@ -185,8 +204,8 @@ def commands_page() -> str:
         NOTE.format(source="src/ragotel/cli"),
         "Exit codes: 0 fine; 1 the answer is no, a limit is broken or some lines were rejected; "
         "2 wrong use.",
-        "A file to load that holds nothing is told on standard error and is no fault; a manifest of "
-        "nothing is wrong use.",
+        "A file to load that holds nothing is told on standard error and is no fault; a manifest "
+        "of nothing is wrong use.",
         "A fault is one line on standard error; `--debug` shows where it came from.",
         "",
         "| command | does |",

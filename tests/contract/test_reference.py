@@ -20,9 +20,14 @@ from ragotel.settings import Settings
 from ragotel.store import Store, catalog
 from served import REPOSITORY
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
 HAND_WRITTEN = [p for p in PAGES if "Written by `make docs`" not in p.read_text("utf-8")]
-_COLUMN_TYPE = re.compile(r"^(\| `\w+` \|) .+ \|$", re.M)
+_COLUMN_TYPE = re.compile(r"^(\| `\w+` \|) `[^`]+` \|", re.M)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 _OBJECT = re.compile(r"\b(?:rag|triage|dist|alert|ab)_[a-z_]+\b")
 _KEY = re.compile(r"`((?:rag|gen_ai)\.[a-z0-9_.]+)`")
@@ -61,6 +66,27 @@ def test_generated_pages_are_fresh(store: Store) -> None:
         != _COLUMN_TYPE.sub(r"\1", (REPOSITORY / "docs" / name).read_text("utf-8"))
     ]
     assert stale == [], "run `make docs`"
+
+
+def test_every_column_of_the_main_views_has_a_meaning(store: Store) -> None:
+    """columns.toml tells all of their columns, and none that is no more."""
+    generator = _generator()
+    told = tomllib.loads((REPOSITORY / "docs" / "columns.toml").read_text("utf-8"))
+    alerts = [file.name for file in catalog.views() if file.name.startswith("alert_")]
+    views = [*(name for name in told if name not in ("any", "alert")), *alerts]
+    assert len(views) >= 13
+    rows = store.rows(
+        "select table, name from system.columns "
+        "where database = currentDatabase() and table in {views:Array(String)}",
+        {"views": views},
+    )
+    columns = {(row["table"], row["name"]) for row in rows}
+    untold = sorted(
+        f"{view}.{name}" for view, name in columns if not generator.column_meanings(view).get(name)
+    )
+    own = {(view, name) for view in views for name in told["alert" if view in alerts else view]}
+    unused = set(told["any"]) - {name for _, name in columns}
+    assert (untold, sorted(own - columns), unused) == ([], [], set()), "write docs/columns.toml"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
