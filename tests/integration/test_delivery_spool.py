@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -304,6 +305,76 @@ def test_disk_that_takes_nothing(receiver: Receiver, tmp_path: Path) -> None:
         delivery.shutdown()
     assert (receiver.counts(), delivery.counters().lost) == ({1: 1}, {})
     assert delivery.counters().spooled == Tally()
+
+
+def test_what_others_have_in_the_folder_is_left_alone(receiver: Receiver, folder: Path) -> None:
+    """Folders that somebody else locks by a file of that name, and files that are named as ours."""
+    for name in ("dpkg/lock", "dpkg/archive.spool", "apt/lock", "notes.txt", ".new-mine/draft"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("mine")
+    before = {path: path.is_dir() or path.read_text() for path in folder.rglob("*")}
+    os.utime(folder / ".new-mine", (0, 0))
+    port = find_free_port()
+    delivery = delivery_to(f"http://127.0.0.1:{port}", folder)
+    delivery.submit(FakeRequest(1))
+    assert wait_until(lambda: delivery.counters().spooled.spans == 1)
+    with http_receiver(receiver, port):
+        assert receiver.wait(lambda: len(receiver.spans) == 1)
+        delivery.shutdown()
+    assert {path: path.is_dir() or path.read_text() for path in folder.rglob("*")} == before
+
+
+def test_folder_that_is_deleted_meanwhile(receiver: Receiver, folder: Path) -> None:
+    """An open file has its messages still: they are written again, and the next process has all."""
+    delivery = delivery_to("http://127.0.0.1:9", folder)
+    for n in range(3):
+        delivery.submit(FakeRequest(n))
+        assert wait_until(lambda n=n: delivery.counters().spooled.spans == n + 1)
+        if n < 2:
+            shutil.rmtree(folder)
+    shutil.rmtree(folder)
+    delivery.shutdown(1.0)
+    with http_receiver(receiver) as url:
+        again = delivery_to(url, folder)
+        assert receiver.wait(lambda: len(receiver.spans) == 3)
+        again.shutdown()
+    assert receiver.counts() == dict.fromkeys(range(3), 1)
+    assert list(folder.iterdir()) == []
+
+
+def test_folder_that_is_deleted_while_it_is_empty(receiver: Receiver, folder: Path) -> None:
+    """As a cleaner of temporary folders does; the next outage finds a new one."""
+    port = find_free_port()
+    delivery = delivery_to(f"http://127.0.0.1:{port}", folder)
+    delivery.submit(FakeRequest(1))
+    assert wait_until(lambda: delivery.counters().spooled.spans == 1)
+    with http_receiver(receiver, port):
+        assert wait_until(lambda: delivery.counters().delivered.spans == 1)
+    shutil.rmtree(folder)
+    delivery.submit(FakeRequest(2))
+    assert wait_until(lambda: delivery.counters().spooled.spans == 2)
+    delivery.shutdown(1.0)
+    assert delivery.counters().lost == {}
+    assert len(list(folder.glob("*/*.spool"))) == 1
+
+
+def test_one_spool_named_in_two_ways_is_one(
+    receiver: Receiver, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two deliveries of a process do not send each other's, wherever the process has gone."""
+    monkeypatch.chdir(folder.parent)
+    one = delivery_to("http://127.0.0.1:9", Path(folder.name))
+    one.submit(FakeRequest(1))
+    assert wait_until(lambda: one.counters().spooled.spans == 1)
+    monkeypatch.chdir("/")
+    with http_receiver(receiver) as url:
+        other = delivery_to(url, folder)
+        other.submit(FakeRequest(2))
+        assert other.flush()
+        assert receiver.counts() == {2: 1}
+        one.shutdown(1.0)
+        other.shutdown()
+    assert one.counters().spooled == Tally(1, 1)
 
 
 def test_disk_that_is_full(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragotel.delivery.batch import Accounts, Batch
 from ragotel.delivery.frames import Meta
-from ragotel.delivery.ledger import EXPORT_FAILED, SHUTDOWN, Ledger, Tally
+from ragotel.delivery.ledger import EXPORT_FAILED, SHUTDOWN, SPOOL_FAILED, Ledger, Tally
 from ragotel.delivery.replay import Replay
 from ragotel.delivery.transport import Answer, Storable, Transport, backoff_s
 from ragotel.model import SpanData
@@ -193,7 +193,12 @@ class Courier:
         if self._replay is None or not isinstance(transport, Storable):
             return False
         meta = self._accounts.meta_of(batch)
-        self._spool_cause = self._replay.spool.append(transport.pack(message), meta)
+        try:
+            self._spool_cause = self._replay.spool.append(transport.pack(message), meta)
+        except Exception:
+            # Whatever is wrong with the disk, the message is still here.
+            log.exception("ragotel: the spool failed")
+            self._spool_cause = SPOOL_FAILED
         if self._spool_cause:
             return False
         if answer is not None:

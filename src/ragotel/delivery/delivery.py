@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 
 from ragotel.delivery import ending
 from ragotel.delivery.identity import SCOPE_NAME, resource_attributes, scope_version
@@ -140,6 +141,9 @@ class Delivery:
     """Sends what the recorder hands over; none of its methods raises."""
 
     def __init__(self, settings: Settings) -> None:
+        if settings.spool:
+            # A process may change its folder, and one spool named in two ways must stay one.
+            settings = replace(settings, spool=os.path.realpath(settings.spool))
         self.settings = settings
         self._callbacks: list[LossCallback] = []
         self._line = Line(settings, self._callbacks)

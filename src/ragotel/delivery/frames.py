@@ -117,9 +117,13 @@ def _frame_at(raw: mmap.mmap, at: int, size: int) -> tuple[Frame | None, int]:
     meta = raw[at + _HEADER.size : body_at]
     if _head_crc((meta_size, body_size, crc), meta) != head_crc:
         return None, 0
+    try:
+        read = Meta.of_json(meta)
+    except (ValueError, TypeError, AttributeError):
+        return None, 0
     end = body_at + body_size
     is_whole = end <= size and zlib.crc32(memoryview(raw)[body_at:end]) == crc
-    return Frame(at, end - at, Meta.of_json(meta), is_whole), state
+    return Frame(at, end - at, read, is_whole), state
 
 
 def _head_crc(sizes: tuple[int, int, int], meta: bytes) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 import shutil
 import time
@@ -35,6 +36,8 @@ _LOCK = "lock"
 _SUFFIX = ".spool"
 _UNBORN = ".new-"
 _UNBORN_FOR_S = 3600.0
+_NAME = re.compile(r"\d+-[0-9a-f]{8}")
+"""Of a folder of ours: whatever else lies beside it is somebody else's, a `lock` in it too."""
 _held: set[tuple[int, str]] = set()
 """Folders that this process holds, with its id: the kernel's locks do not tell threads apart."""
 
@@ -100,6 +103,7 @@ class Spool:
         *force* ignores the limit: for the few bytes that tell of a loss.
         """
         try:
+            self._rescue()
             if not force and self.used_bytes() + len(body) > self._max_bytes:
                 return self._refuse(SPOOL_FULL, f"it may hold {self._max_bytes} bytes")
             segment = self._open_segment()
@@ -131,6 +135,8 @@ class Spool:
     def _open_segment(self) -> _Segment:
         if self._writing is not None and self._writing.size_bytes < _SEGMENT_BYTES:
             return self._writing
+        if self._home is not None and not (self._home / _LOCK).exists():
+            self._forget(self._home)
         home = self._home or self._make_home()
         self._count += 1
         path = home / f"{self._count:08d}{_SUFFIX}"
@@ -160,6 +166,23 @@ class Spool:
         self._locks[home] = descriptor
         self._home = home
         return home
+
+    def _rescue(self) -> None:
+        """Write again what somebody deleted under our hands: an open file has it still."""
+        for gone in [s for s in self._segments if s.frames and not os.fstat(s.descriptor).st_nlink]:
+            log.warning("ragotel: %s was deleted while messages waited in it", gone.path)
+            if gone is self._writing:
+                self._writing = None
+            segment = self._open_segment()
+            while gone.frames:
+                body = read_body(gone.descriptor, gone.frames[0])
+                if body is not None:
+                    meta = gone.frames[0].meta
+                    frame = write_frame(segment.descriptor, segment.size_bytes, meta, body)
+                    segment.size_bytes += frame.size_bytes
+                    segment.frames.append(frame)
+                gone.frames.popleft()
+        self._close_if_empty()
 
     def _sync(self, segment: _Segment) -> None:
         """Have the disk itself keep it, at most once a second: the kernel alone survives a kill."""
@@ -229,7 +252,7 @@ class Spool:
 
     def _folders(self) -> list[Path]:
         return sorted(
-            (f for f in _listed(self._root) if not f.name.startswith(".") and f.is_dir()),
+            (f for f in _listed(self._root) if _NAME.fullmatch(f.name) and f.is_dir()),
             key=_age,
         )
 
@@ -267,17 +290,32 @@ class Spool:
         with suppress(OSError):
             (folder / _LOCK).unlink()
             folder.rmdir()
-        os.close(self._locks.pop(folder))
+        self._forget(folder)
+
+    def _forget(self, folder: Path) -> None:
+        """Let go of a folder's lock, wherever the folder is."""
+        if folder == self._home:
+            self._home = None
+        descriptor = self._locks.pop(folder, None)
+        if descriptor is not None:
+            os.close(descriptor)
         _held.discard((os.getpid(), str(folder)))
 
     def _sweep(self) -> None:
         """Delete what processes left that died while they made their folder."""
         for folder in _listed(self._root):
-            if folder.name.startswith(_UNBORN) and time.time() - _age(folder) > _UNBORN_FOR_S:
+            is_unborn = _NAME.fullmatch(folder.name.removeprefix(_UNBORN)) is not None
+            if (
+                folder.name.startswith(_UNBORN)
+                and is_unborn
+                and time.time() - _age(folder) > _UNBORN_FOR_S
+            ):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
         """Let the disk keep what is left, and let others take it."""
+        with suppress(OSError):
+            self._rescue()
         self._close_if_empty()
         for segment in self._segments:
             with suppress(OSError):
@@ -297,7 +335,7 @@ class Spool:
 
 def holds_messages(folder: str) -> bool:
     """Tell without any lock whether some process, perhaps an ended one, left a folder here."""
-    return any(not found.name.startswith(".") for found in _listed(Path(folder)))
+    return any(_NAME.fullmatch(found.name) for found in _listed(Path(folder)))
 
 
 def _listed(folder: Path) -> list[Path]:
