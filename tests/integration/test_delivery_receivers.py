@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -263,6 +265,73 @@ def test_shutdown_is_bounded_and_counts_what_it_leaves(receiver: Receiver, url: 
     assert counters.lost == {"shutdown": Tally(10, 5)}
     assert not delivery.submit(FakeRequest(9))
     assert delivery.counters().lost == {"shutdown": Tally(11, 6)}
+
+
+def test_a_proxy_gets_the_whole_address(
+    receiver: Receiver, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a receiver in plain HTTP: a tunnel to another port than TLS's is what proxies refuse."""
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("http_proxy", url.replace("//", "//me:secret@"))
+    delivery = open_delivery("http://collector.invalid:4318")
+    delivery.submit(FakeRequest(1))
+    assert delivery.flush()
+    delivery.shutdown()
+    (headers,) = receiver.headers
+    assert headers["path"] == "http://collector.invalid:4318/v1/traces"
+    assert headers["host"] == "collector.invalid:4318"
+    assert headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+    assert "authorization" not in headers
+
+
+def test_a_receiver_that_has_moved_is_not_followed_but_named(receiver: Receiver, url: str) -> None:
+    """What is sent goes where it was told to go; the log says where that points to now."""
+    receiver.reply = lambda number: Reply(301, {"Location": "https://new.example/v1/traces"})
+    delivery = open_delivery(url)
+    delivery.submit(FakeRequest(1))
+    assert not delivery.flush()
+    delivery.shutdown()
+    assert (receiver.messages, delivery.counters().lost) == (1, {"export_failed": Tally(1, 1)})
+
+
+def test_what_a_receiver_says_is_one_line_of_the_log(
+    receiver: Receiver, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it answers: no second line that somebody takes for another, no colours."""
+    receiver.reply = lambda number: Reply(400, body=b"no\r\nERROR all is lost\x1b[31m\0")
+    delivery = open_delivery(url)
+    delivery.submit(FakeRequest(1))
+    delivery.flush()
+    delivery.shutdown()
+    told = [record.getMessage() for record in caplog.records if "gave up" in record.getMessage()]
+    assert told == ["ragotel gave up a message of 1 spans: HTTP 400 no ERROR all is lost [31m"]
+
+
+def test_an_answer_that_never_ends_is_none() -> None:
+    """One byte after the other keeps no message beyond its time; the next receiver gets it."""
+    is_over = threading.Event()
+
+    def answer_slowly(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not is_over.wait(0.05):
+                with suppress(OSError):
+                    connection.sendall(b"y")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        slow = threading.Thread(target=answer_slowly, args=(listener,))
+        slow.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        delivery = open_delivery(url, timeout_s=0.3, retry_s=0.2)
+        delivery.submit(FakeRequest(1))
+        assert not delivery.flush()
+        is_over.set()
+        slow.join()
+    delivery.shutdown()
+    assert delivery.counters().lost == {"export_failed": Tally(1, 1)}
 
 
 def test_over_grpc(receiver: Receiver) -> None:

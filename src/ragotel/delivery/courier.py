@@ -27,6 +27,7 @@ _LAST_BACKOFF_S = 0.2
 _SHORTEST_TIMEOUT_S = 0.05
 _SLOW_S = 0.25
 _WARN_EVERY_S = 300.0
+_DETAIL_CHARS = 500
 
 
 class Alarm:
@@ -163,6 +164,7 @@ class Courier:
         finally:
             self._sending_since = None
             self._is_slow = time.monotonic() - began > _SLOW_S
+        answer = answer._replace(detail=_one_line(answer.detail))
         self.is_reachable = answer.verdict == "ok"
         self.is_away = answer.verdict == "retry"
         self._note(answer)
@@ -282,6 +284,12 @@ class Courier:
             self._replay.spool.close()
         if self._transport is not None:
             self._transport.close()
+
+
+def _one_line(words: str) -> str:
+    """What somebody else says, fit for a line of the log."""
+    printable = "".join(c if c.isprintable() else " " for c in words[:_DETAIL_CHARS])
+    return " ".join(printable.split())
 
 
 def _is_hopeful(answer: Answer, is_final: bool) -> bool:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import math
 import socket
 import ssl
 import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -38,13 +41,15 @@ class HttpTransport(OtlpCodec):
         self._url = urlsplit(settings.endpoint)
         self._certificate = settings.certificate
         self._path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
-        self._headers = {
+        self._target = self._path
+        self._headers: dict[str, str] = {
             "Content-Type": "application/x-protobuf",
             "User-Agent": "ragotel",
             **({"Content-Encoding": "gzip"} if self._gzip else {}),
             **_credentials(self._url.username, self._url.password),
             **settings.headers,
         }
+        self._proxy_headers: dict[str, str] = {}
         self._connection: http.client.HTTPConnection | None = None
 
     def send(self, message: bytes, timeout_s: float) -> Answer:
@@ -66,16 +71,19 @@ class HttpTransport(OtlpCodec):
         connection = self._connection
         if connection is None:
             connection = self._connection = self._connect(min(timeout_s, self._connect_s))
+        until = time.monotonic() + timeout_s
         connection.timeout = timeout_s
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)
-        connection.request("POST", self._path, message, self._headers)
+        headers = {**self._headers, **self._proxy_headers}
+        connection.request("POST", self._target, message, headers)
+        connection.response_class = partial(_TimedResponse, until)  # type: ignore[assignment]
         response = connection.getresponse()
         body = response.read(_ANSWER_BYTES)
         if response.will_close or not response.isclosed():
             self.close()
         told_s = retry_after_s(response.getheader("Retry-After"), response.getheader("Date"))
-        return _answer(response.status, told_s, body)
+        return _answer(response.status, told_s, body, response.getheader("Location"))
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
         url, host = self._url, self._url.hostname or "localhost"
@@ -90,10 +98,15 @@ class HttpTransport(OtlpCodec):
             connection = http.client.HTTPSConnection(*at, timeout=timeout_s, context=context)
         else:
             connection = http.client.HTTPConnection(*at, timeout=timeout_s)
+        self._target, self._proxy_headers = self._path, {}
         if through:
-            # A tunnel for plain HTTP too: the request then looks the same on both ways.
             credentials = _credentials(through.username, through.password, "Proxy-Authorization")
-            connection.set_tunnel(host, port, credentials)
+            if is_tls:
+                connection.set_tunnel(host, port, credentials)
+            else:
+                # Proxies keep tunnels for TLS, and refuse one to any other port.
+                self._target = f"http://{url.netloc.rpartition('@')[2]}{self._path}"
+                self._proxy_headers = credentials
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -111,6 +124,46 @@ class HttpTransport(OtlpCodec):
             connection.close()
 
 
+class _TimedResponse(http.client.HTTPResponse):
+    """An answer that must be whole by a time: one byte after the other would never time out."""
+
+    def __init__(self, until: float, sock: socket.socket, *args: Any, **keywords: Any) -> None:
+        super().__init__(_TimedSocket(sock, until), *args, **keywords)  # type: ignore[arg-type]
+
+
+class _TimedSocket:
+    """What an answer asks of its socket."""
+
+    def __init__(self, sock: socket.socket, until: float) -> None:
+        self._sock = sock
+        self._until = until
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self._sock, self._until))
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, sock: socket.socket, until: float) -> None:
+        self._sock = sock
+        self._until = until
+        # The socket's own file keeps it open until the answer is read.
+        self._file = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the answer did not end in time")
+        self._sock.settimeout(left_s)
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 def _credentials(
     user: str | None, password: str | None, header: str = "Authorization"
 ) -> dict[str, str]:
@@ -120,12 +173,15 @@ def _credentials(
     return {header: f"Basic {base64.b64encode(pair).decode()}"}
 
 
-def _answer(status: int, told_s: float | None, body: bytes) -> Answer:
+def _answer(status: int, told_s: float | None, body: bytes, location: str | None) -> Answer:
     if 200 <= status < 300:
         rejected, words = read_partial_success(body)
         return Answer("ok", words, rejected)
     words = body[:200].decode("utf-8", "replace").strip()
     detail = f"HTTP {status} {words}".strip()
+    if location and 300 <= status < 400:
+        # Not followed: what is sent goes where it was told to go, and nowhere else.
+        detail = f"{detail}; it points to {location}, name that as endpoint"
     if status == 413:
         return Answer("too_large", detail)
     if status in _RETRYABLE:
