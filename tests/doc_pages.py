@@ -1,8 +1,9 @@
 """Pages of the documentation as programs: their code blocks, and a shell that runs them in order.
 
 A `console` block holds commands (``$ ``, continued by ``> ``) and lines of their output, which must
-come in this order; lines may be left out. ``…`` stands for anything, times and ports for any
-others, and an id for the one that this run gave in its place.
+come in this order; lines may be left out, but in the README only where a line of ``…`` alone stands
+for them. ``…`` stands for anything, times and ports for any others, and an id for the one that this
+run gave in its place.
 """
 
 from __future__ import annotations
@@ -115,8 +116,9 @@ class Shell:
 
     def _run_step(self, block: Block, step: Step) -> None:
         where = f"{block.page}, line {block.line}: $ {step.command}"
+        is_whole = block.page == "README.md"
         if step.command == "ragotel serve":
-            self.compare(where, step.shown, self.serve())
+            self.compare(where, step.shown, self.serve(), is_whole=is_whole)
         elif not step.command.startswith(_COVERED):
             command = _ID.sub(lambda found: self.ids.get(found[0], found[0]), step.command)
             done = subprocess.run(
@@ -131,7 +133,7 @@ class Shell:
             )
             is_refusal = any(line.startswith("ragotel: ") for line in step.shown)
             assert (done.returncode != 0) == is_refusal, f"{where}\n{done.stdout}"
-            self.compare(where, step.shown, done.stdout)
+            self.compare(where, step.shown, done.stdout, is_whole=is_whole)
 
     def serve(self) -> str:
         """Start `ragotel serve` on free ports, unless it runs; what it printed."""
@@ -154,16 +156,30 @@ class Shell:
             variables["RAGOTEL_ENDPOINT"] = self.server.otlp_http
         return variables
 
-    def compare(self, where: str, shown: list[str], printed: str) -> None:
-        """See that the lines of the page stand in what was printed, in their order."""
-        rest = printed.splitlines()
+    def compare(
+        self, where: str, shown: list[str], printed: str, *, is_whole: bool = False
+    ) -> None:
+        """See that the lines of the page stand in what was printed, in their order.
+
+        With *is_whole* nothing may be left out but where the page says ``…``, unless it shows
+        nothing at all.
+        """
+        rest, may_skip = list(filter(str.strip, printed.splitlines())), not is_whole
+        told = f"{where}\nprinted was\n{printed}"
         for line in filter(str.strip, shown):
+            if line.strip() == "…":
+                may_skip = True
+                continue
             pattern = re.compile(_LOOSE.sub(self._loosely, _escaped(line)) + r"\s*")
-            while rest and not (found := pattern.fullmatch(rest[0].strip())):
+            while not (found := pattern.fullmatch(rest[0].strip()) if rest else None):
+                if not rest or not may_skip:
+                    break
                 rest.pop(0)
-            assert rest, f"{where}\nthe page shows\n  {line}\nprinted was\n{printed}"
+            assert found, f"{told}\nthe page shows in this place\n  {line}"
             del rest[0]
             self._learn(line, found)
+            may_skip = not is_whole
+        assert may_skip or not rest or not shown, f"{told}\nthe page leaves out\n  {rest[0]}"
 
     def _learn(self, line: str, found: re.Match[str]) -> None:
         for told, real in zip(_ID.findall(line), found.groups(), strict=True):

@@ -151,6 +151,23 @@ def test_tokens_of_another_list_say_what_the_next_passage_needed(store: Store, c
     assert f"{title} · the next needs ?\n" in ragotel("show", REQUESTS[0]).out
 
 
+def test_tokens_are_estimated_where_the_prompt_was(store: Store, capsys: Any) -> None:
+    """Four characters each of a known text, as those sent were counted; else not at all."""
+    ragotel = run_in(store, capsys)
+    root, retrieve, assemble, *rest = request_spans(0, "ana", "How long?", "14 days.", ASKED_AT)
+    found = [{**row} for row in json.loads(retrieve[7]["gen_ai.retrieval.documents"])]
+    for row in found:
+        del row["tokens"], row["chars"]
+    bare = {**retrieve[7], "gen_ai.retrieval.documents": json.dumps(found)}
+    told = {**assemble[7], "rag.prompt.tokens_source": "estimated"}
+    spans = [root, (*retrieve[:7], bare, *retrieve[8:]), (*assemble[:7], told, *assemble[8:])]
+    insert_spans(store, *spans, *rest)
+    (row,) = store.rows("select candidate_tokens, first_refused_tokens, why from triage_budgets")
+    assert (row["candidate_tokens"][3], row["first_refused_tokens"]) == (None, 8)
+    assert "would have needed 8 (estimated), which fits into the 300 left" in row["why"]
+    assert "300 left · the next needs 8\n" in ragotel("show", REQUESTS[0]).out
+
+
 def test_what_cannot_be_shown(ragotel: Callable[..., Ran]) -> None:
     """An unknown request and a label that does not meet it are exit 1; an ambiguous one is 2."""
     assert ragotel("show", "nothing-like-it").code == 1

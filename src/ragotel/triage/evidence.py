@@ -125,6 +125,20 @@ def texts_of(store: Store, shas: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def chars_of(store: Store, shas: Iterable[str]) -> dict[str, int]:
+    """How long the texts of *shas* are, in characters, by hash; those that are known."""
+    found: dict[str, int] = {}
+    wanted = sorted(shas)
+    for start in range(0, len(wanted), _IDS_PER_QUERY):
+        rows = store.query(
+            "select chunk_sha, any(lengthUTF8(text)) from rag_chunks\n"
+            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
+            {"shas": wanted[start : start + _IDS_PER_QUERY]},
+        ).result_rows
+        found.update((sha, chars) for sha, chars in rows)
+    return found
+
+
 def prompt_of(
     store: Store, key: RequestKey, assemble: Mapping[str, Any] | None, claims: Sequence[str]
 ) -> dict[str, Any] | None:

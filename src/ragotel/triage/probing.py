@@ -84,8 +84,8 @@ class Outcome:
     """What a run of probes did.
 
     A passage counts once, however many legs looked for it: as *probed* by any leg, as *found* by
-    any, as *skipped* for a reason on any. *kept* are the ranks stored (a passage by a leg), *asked* the
-    searches (a question of a principal by a leg), *failures* those that failed.
+    any, as *skipped* for a reason on any. *kept* are the ranks stored (of a passage, by a leg),
+    *asked* the searches (of a question as a principal, by a leg), *failures* those that failed.
     """
 
     probed: set[Passage] = field(default_factory=set)

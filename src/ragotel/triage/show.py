@@ -27,6 +27,8 @@ from ragotel.triage.ranked import (
 from ragotel.triage.references import RequestKey, resolve_request
 
 _WITHHELD = ("off", "hashed")
+CHARS_PER_TOKEN = 4
+"""What an estimated count is made of, as attributes.PROMPT_TOKENS_SOURCE says."""
 
 
 @dataclass
@@ -96,7 +98,9 @@ def show_request(
     )
     by_span = {stage["span_id"]: stage for stage in stages}
     assemble = by_span.get(flow["prompt_span_id"])
-    sent, tokens = sent_of(assemble, shas), known_tokens(stages)
+    sent = sent_of(assemble, shas)
+    prompt = evidence.prompt_of(store, key, assemble, claims)
+    tokens = _tokens(store, stages, shas, prompt)
     return Picture(
         request=evidence.request_of(store, key),
         versions=_versions(by_span.get(flow["generation_span_id"]), flow),
@@ -105,7 +109,7 @@ def show_request(
             for span_id in flow["list_span_ids"]
             if span_id in by_span
         ],
-        prompt=evidence.prompt_of(store, key, assemble, claims),
+        prompt=prompt,
         stages=[_stage(stage) for stage in stages],
         gold=gold_journeys(stages, gold, shas, flow["prompt_span_id"]),
         claims=claims,
@@ -125,6 +129,27 @@ def show_request(
             if span_id in by_span
         ),
     )
+
+
+def _tokens(
+    store: Store,
+    stages: Sequence[Mapping[str, Any]],
+    shas: Mapping[str, str],
+    prompt: Mapping[str, Any] | None,
+) -> dict[str, int]:
+    """The tokens of each chunk by id: of any list, else estimated where the prompt's were."""
+    counted = known_tokens(stages)
+    if prompt is None or prompt["tokens_source"] != "estimated":
+        return counted
+    rows = [row for stage in stages for row in candidates_of(stage, shas) if row["chunk_id"]]
+    uncounted = {row["chunk_id"]: row["chunk_sha"] for row in rows if row["chunk_sha"]}
+    chars = evidence.chars_of(store, set(uncounted.values()))
+    estimated = {
+        chunk_id: -(-chars[sha] // CHARS_PER_TOKEN)
+        for chunk_id, sha in uncounted.items()
+        if sha in chars
+    }
+    return {**estimated, **counted}
 
 
 def _statements(store: Store, key: RequestKey, verdicts: Sequence[Any]) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 -- answers: where did the token budget cut the ranked list?
 -- grain:   one row per request that assembled a prompt
--- reads:   rag_request_flows, rag_stages, rag_prompts
+-- reads:   rag_request_flows, rag_stages, rag_prompts, rag_chunks
 -- running_tokens adds up the ranked list's own order; budget_left_tokens is what the sent passages left over.
 -- Tokens that the final list does not have are taken from another list of the request, or from the prompt's own,
--- where all that say so agree. is_sent is null where the sent list was not recorded whole.
+-- where all that say so agree; the first refused passage's from its text, if the prompt's were estimated, at four
+-- characters each as those. is_sent is null where the sent list was not recorded whole.
 create or replace view triage_budgets as
 with
     sent as (
@@ -24,7 +25,7 @@ with
         from rag_prompts final
     ),
     lists as (
-        select trace_id, request_id, span_id, chunk_ids, candidate_tokens
+        select trace_id, request_id, span_id, chunk_ids, candidate_shas, candidate_tokens
         from rag_stages final
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
     ),
@@ -92,7 +93,8 @@ with
             (toInt64(sent.budget_tokens) - toInt64(sent_tokens))::Nullable(Int64) as budget_left_tokens,
             arrayFirstIndex(kept -> ifNull(kept = 0, false), is_sent) as refused_at,
             if(refused_at = 0, null, candidate_ids[refused_at])::Nullable(String) as first_refused_chunk_id,
-            if(refused_at = 0, null, candidate_tokens[refused_at])::Nullable(UInt32) as first_refused_tokens,
+            if(refused_at = 0, null, candidate_tokens[refused_at])::Nullable(UInt32) as counted_tokens,
+            if(refused_at = 0 or counted_tokens is not null or sent.tokens_source != 'estimated', '', lists.candidate_shas[refused_at]) as estimated_sha,
             if(
                 has(drops.dropped_ids, first_refused_chunk_id),
                 drops.drop_reasons[indexOf(drops.dropped_ids, first_refused_chunk_id)],
@@ -114,6 +116,25 @@ with
             on drops.trace_id = flows.trace_id
             and drops.request_id = flows.request_id
             and drops.span_id = flows.prompt_span_id
+    ),
+    measured as (
+        select
+            joined.*,
+            coalesce(
+                joined.counted_tokens,
+                if(texts.chunk_sha = '', null, toUInt32(ceil(texts.chars / 4)))
+            )::Nullable(UInt32) as first_refused_tokens
+        from joined
+        left join (
+            select chunk_sha, any(lengthUTF8(text)) as chars
+            from rag_chunks
+            where chunk_sha in (
+                select arrayJoin(arrayFilter((sha, tokens) -> tokens is null, candidate_shas, candidate_tokens))
+                from rag_stages
+                where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
+            )
+            group by chunk_sha
+        ) as texts on texts.chunk_sha = joined.estimated_sha
     )
 select
     trace_id,
@@ -156,7 +177,7 @@ select
                 refused_at = 0, '.',
                 first_refused_tokens is null, concat('; how many the next, ', ifNull(first_refused_chunk_id, '?'), ', would have needed was not recorded.'),
                 concat(
-                    '; the next, ', ifNull(first_refused_chunk_id, '?'), ', would have needed ', toString(first_refused_tokens),
+                    '; the next, ', ifNull(first_refused_chunk_id, '?'), ', would have needed ', toString(first_refused_tokens), if(estimated_sha = '', '', ' (estimated)'),
                     multiIf(
                         budget_left_tokens is null, '.',
                         budget_left_tokens < first_refused_tokens, concat(', and ', toString(budget_left_tokens), if(budget_left_tokens = 1, ' was left.', ' were left.')),
@@ -166,5 +187,5 @@ select
             )
         )
     ) as why
-from joined
+from measured
 settings join_use_nulls = 0
