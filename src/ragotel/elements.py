@@ -17,26 +17,33 @@ from ragotel.shapes import read_uniform
 
 _STRANGE = 100
 """So many elements of one class that say nothing, and no further one of it is looked at."""
+_MAX_DEPTH = 4
+"""Of pairs within pairs: one that holds itself has no end."""
 _ROW_PARTS = 16
 """Of a longer row no more is looked at: lists of lists would cost the product of their lengths."""
 
 
-def read_items(items: Sequence[Any]) -> Candidates | None:
-    """Read elements of whatever kinds; None if not a single one is a candidate."""
+def read_items(items: Sequence[Any], depth: int = 0) -> Candidates | None:
+    """Read elements of whatever kinds; None if not a single one is a candidate.
+
+    *depth* counts the pairs that they stand inside of.
+    """
+    if depth > _MAX_DEPTH:
+        return None
     kinds = set(map(type, items))
     if len(kinds) == 1:
         kind = kinds.pop()
         if kind is str:
             return Candidates([None] * len(items), [None] * len(items), list(items))
         if issubclass(kind, (list, tuple)) and not hasattr(kind, "_fields"):
-            return _read_pairs(items)
+            return _read_pairs(items, depth)
         if kind is UUID or is_number(items[0]):
             return _read_numbers(items)
         found = read_uniform(list(items), kind)
         if found is not None:
             found.items = list(items)
         return found
-    return _read_mixed(items) if len(items) > 1 else None
+    return _read_mixed(items, depth) if len(items) > 1 else None
 
 
 def _read_numbers(items: Sequence[Any]) -> Candidates:
@@ -47,14 +54,14 @@ def _read_numbers(items: Sequence[Any]) -> Candidates:
     return Candidates(nothing, list(items), nothing)
 
 
-def _read_mixed(items: Sequence[Any]) -> Candidates | None:
+def _read_mixed(items: Sequence[Any], depth: int) -> Candidates | None:
     """Read element by element; what cannot be read keeps its rank, with everything null."""
     found = Candidates([], [], [])
     understood = 0
     strange: Counter[type] = Counter()
     for rank, item in enumerate(items):
         kind = type(item)
-        one = None if item is None or strange[kind] >= _STRANGE else read_items((item,))
+        one = None if item is None or strange[kind] >= _STRANGE else read_items((item,), depth)
         if one is None:
             strange[kind] += 1
             one = Candidates([None], [None], [None])
@@ -69,7 +76,7 @@ def _read_mixed(items: Sequence[Any]) -> Candidates | None:
     return found if understood else None
 
 
-def _read_pairs(items: Sequence[Any]) -> Candidates | None:
+def _read_pairs(items: Sequence[Any], depth: int) -> Candidates | None:
     """Read ``(document, score)``, ``(id, score)``, ``(score, document)``, ``(id, text, score)``."""
     if (found := _read_scored(items)) is not None:
         return found
@@ -77,7 +84,7 @@ def _read_pairs(items: Sequence[Any]) -> Candidates | None:
     docs = [row[0] for row in rows]
     if any(doc is not None for doc in docs):
         kinds = set(map(type, docs))
-        found = read_items(docs) if kinds != {type(None)} else None
+        found = read_items(docs, depth + 1) if kinds != {type(None)} else None
         if found is None:
             return None
     if found is None:

@@ -522,3 +522,12 @@ def test_a_reply_of_very_many_citations_is_read_up_to_a_limit() -> None:
         span = sink.stage("generate")
     assert (len(span[at.CITATIONS]), len(span[at.FINISH_REASONS])) == (1_000, 100)
     assert Walked.steps <= 5_001
+
+
+def test_pairs_that_hold_themselves_are_read_to_a_depth() -> None:
+    """A row whose document is the row again costs a few looks, not as many as the stack lasts."""
+    row = Walked([0, 0.5])
+    row.append(row)
+    Walked.steps = 0
+    read([row] * 100)
+    assert 0 < Walked.steps < 100 * 100
