@@ -30,8 +30,9 @@ CONTENT_MODE = "rag.content_mode"
 """string. What became of the texts on this span: full, redacted, truncated, hashed or off; of
 several texts the one that lacks most. full: nothing was changed, whatever the rule."""
 REDACTIONS = "rag.redactions"
-"""JSON object from kind to number: what was masked on this span: email, phone, card, iban, custom
-(texts that your own function changed); failed: texts left out as it raised. Absent for none."""
+"""JSON object from kind to number: what was masked on this span: email, phone, card, iban, key,
+custom (texts that your own function changed); failed: texts left out as it raised. Absent for
+none."""
 CAPTURE_ERRORS = "rag.capture.errors"
 """int. Faults of ragotel itself on this span; absent when there was none."""
 TEXT_REPAIRED = "rag.text_repaired"

@@ -1,4 +1,4 @@
-"""Redaction: e-mail addresses, phone, card and account numbers become marks such as ``[email]``.
+"""Redaction: mail addresses, phone, card and account numbers, keys become marks: ``[email]``.
 
 Pipeline: encoding -> privacy -> [redaction] -> span attributes
 
@@ -13,19 +13,48 @@ from collections.abc import Callable
 
 from ragotel.pacing import Pace
 
-EMAIL, PHONE, CARD, IBAN = "email", "phone", "card", "iban"
+EMAIL, PHONE, CARD, IBAN, KEY = "email", "phone", "card", "iban", "key"
 
-_EMAIL = re.compile(r"[\w.+%'-]{1,64}@(?:[\w-]{1,63}\.){1,8}\w{2,24}")
-_IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Z0-9]){11,34}(?!\w)", re.IGNORECASE)
-_CARD = re.compile(r"(?<![0-9])(?:[0-9]{13,19}|[0-9]{4}(?:[ \u00a0-][0-9]{2,6}){2,4})(?![0-9])")
+# As people type them, and as PDFs and word processors set them.
+_SPACES = " \t\u00a0\u2000-\u200a\u202f"
+_DASHES = "\u2010-\u2013-"
+_GAP = f"[{_SPACES}{_DASHES}]"
+
+_EMAIL = re.compile(
+    r"[\w.+%'-]{1,64}(?:@|%40|\uff20)"
+    r"(?:(?:[\w-]{1,63}\.){1,8}\w{2,24}|\[[0-9a-fA-F.:]{3,45}\])"
+)
+_AT_SIGNS = ("@", "%40", "\uff20")
+_IBAN = re.compile(rf"(?<!\w)[A-Z]{{2}}[0-9]{{2}}(?:{_GAP}?[A-Z0-9]){{11,34}}(?!\w)", re.IGNORECASE)
+_CARD = re.compile(
+    rf"(?<![0-9])(?:[0-9]{{13,19}}|[0-9]{{4}}(?:[{_SPACES}.{_DASHES}]{{1,2}}[0-9]{{2,6}}){{2,4}})(?![0-9])"
+)
 _PHONE = re.compile(
-    # With the country's number; with a leading 0; as in North America.
-    r"(?<![\w.+])(?:\+|00)[1-9](?:[ \u00a0().\-/]{0,3}[0-9]){6,14}(?![0-9])"
-    r"|(?<![\w.])\(?0[0-9]{1,5}\)?[ \u00a0\-/][0-9](?:[ \u00a0.\-/]?[0-9]){5,11}(?!\w)"
-    r"|(?<![\w.])(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[0-9]{3}[ .-][0-9]{4}(?!\w)"
+    # With the country's number; with a leading 0; in pairs; as in North America.
+    rf"(?<![\w.+])(?:\+|00)[1-9](?:[{_SPACES}().\/{_DASHES}]{{0,3}}[0-9]){{6,14}}(?![0-9])"
+    rf"|(?<![\w.])\(?0[0-9]{{1,5}}\)?[{_SPACES}/{_DASHES}][0-9](?:[{_SPACES}./{_DASHES}]?[0-9]){{5,11}}(?!\w)"
+    r"|(?<![\w.])0[1-9](?:\.[0-9]{2}){4}(?!\.?\w)"
+    rf"|(?<![\w.])(?:1[{_SPACES}.{_DASHES}])?(?:\([2-9][0-9]{{2}}\)[{_SPACES}]?|[2-9][0-9]{{2}}[{_SPACES}.{_DASHES}])"
+    rf"[0-9]{{3}}[{_SPACES}.{_DASHES}][0-9]{{4}}(?!\w)"
+)
+_KEY = re.compile(
+    # What providers begin their keys with, JSON web tokens, private keys.
+    r"(?<![\w-])(?:"
+    r"sk-[\w-]{20,300}|[rsp]k_(?:live|test)_[A-Za-z0-9]{16,200}|gh[opsur]_[A-Za-z0-9]{30,300}"
+    r"|github_pat_\w{22,300}|glpat-[\w-]{20,300}|xox[abeprs]-[\w-]{10,300}|hf_[A-Za-z0-9]{30,200}"
+    r"|npm_[A-Za-z0-9]{36}|A[KS]IA[A-Z0-9]{16}(?!\w)|AIza[\w-]{35}"
+    r"|eyJ[\w-]{8,4000}\.[\w-]{4,8000}(?:\.[\w-]{4,4000})?"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9\s+/=]{0,12000}"
+    r"(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    r")"
+)
+_KEY_STARTS = (
+    *("sk-", "k_live_", "k_test_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-"),
+    *("xox", "hf_", "npm_", "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY"),
 )
 _WINDOW_CHARS = 16_384
 _LONGEST_CHARS = 1024
+_LONGEST_KEY_CHARS = 20_000
 """More than any pattern takes, so that a window cuts none of its matches."""
 _SHORTEST_PHONE = 9
 _CARD_DIGITS = range(13, 20)
@@ -40,7 +69,9 @@ def redact(text: str) -> str:
 def redact_and_count(text: str) -> tuple[str, dict[str, int]]:
     """Mask what the built-in patterns know, and tell how often each kind was found."""
     counts: dict[str, int] = {}
-    if "@" in text:
+    if any(map(text.__contains__, _KEY_STARTS)):
+        text = _mask(_KEY, text, KEY, counts, len, _LONGEST_KEY_CHARS)
+    if any(map(text.__contains__, _AT_SIGNS)):
         text = _mask(_EMAIL, text, EMAIL, counts, len)
     if any(map(text.__contains__, "0123456789")):
         text = _mask(_IBAN, text, IBAN, counts, _iban_chars)
@@ -55,6 +86,7 @@ def _mask(
     kind: str,
     counts: dict[str, int],
     measure: Callable[[str], int],
+    longest_chars: int = _LONGEST_CHARS,
 ) -> str:
     """Put a mark in place of each match, or of as much of its beginning as *measure* says."""
     parts: list[str] = []
@@ -63,7 +95,7 @@ def _mask(
     while at < len(text):
         # One search keeps the interpreter to itself until it ends.
         until = at + _WINDOW_CHARS
-        found = pattern.search(text, at, until + _LONGEST_CHARS)
+        found = pattern.search(text, at, until + longest_chars)
         pace.step()
         if found is None or found.start() >= until:
             at = until
