@@ -176,6 +176,10 @@ def test_wrong_use_is_one_line(ragotel: Callable[..., Ran]) -> None:
     assert ragotel("find", "--within", "1d") == Ran(
         2, "", "ragotel: --within needs --around (see: ragotel find --help)\n"
     )
+    many = " ".join(f"word{at}" for at in range(13))
+    assert ragotel("find", "--text", many).err == (
+        "--text has 13 words; the first 12 count.\nNo request is like that.\n"
+    )
     for text in ("%%", "   ", ""):
         assert ragotel("find", "--text", text) == Ran(
             2, "", f"ragotel: --text {text!r} holds no word: letters or digits are wanted.\n"
@@ -202,8 +206,8 @@ def test_the_doctors_canary_is_no_service_of_a_user(store: Store, capsys: Any) -
     assert _found(ragotel("find", "--service", CANARY_SERVICE, "--json")) == [REQUESTS[0]]
     assert _found(ragotel("find", "--request", REQUESTS[0], "--json")) == [REQUESTS[0]]
     assert ragotel("labels", "resolve", "--claim", "original box").err == (
-        "None of 0 chunk texts states it: the corpus may not hold it. "
-        "Look at the ingest manifest next.\n"
+        "No chunk text is known: load the manifest of the index (ragotel manifest load), "
+        "with its texts.\n"
     )
     day = ("--since", "2026-11-19", "--until", "2026-11-19")
     assert ragotel("check", *day, "--json").json["judged"]["requests"] == 0

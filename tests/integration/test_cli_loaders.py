@@ -251,6 +251,7 @@ def test_grades_by_labels_that_are_not_there_are_told(
     assert (ran.code, ran.out) == (0, "1 grades loaded.\n")
     assert ran.err.splitlines() == [
         "Not in the store: label ghost; such grades count once it is",
+        "Not in the store: request zzz; such grades count once it is",
     ]
 
 
@@ -297,6 +298,7 @@ def test_grades_find_their_request(
         "F, line 4: grade is 'maybe', one of correct, wrong, abstained is wanted",
         "F, line 5: neither trace_id nor request_id is given",
         "F, line 6: source is 'oracle', one of human, exact, judge is wanted",
+        "Not in the store: request later; such grades count once it is",
     ]
     rows = store.query(
         "select trace_id, request_id, grade, source, graded_by from rag_grades order by graded_at"
@@ -515,6 +517,33 @@ def test_all_labels_of_a_set_are_resolved(
         "A claim stands in more places than the 1 listed: raise --limit.\n"
     )
     assert ragotel("labels", "resolve", "--set", "s", "--label", "a").code == 2
+
+
+def test_what_contradicts_itself_is_refused(ragotel: Callable[..., Ran], tmp_path: Path) -> None:
+    """A position beyond the prompt, or a passage looked for to no depth; strangers are named."""
+    here = {"request_id": "nobody", "label_id": "nothing"}
+    beyond = {**here, "mode": "position", "position": 11, "of": 10, "correct": True}
+    first = {**beyond, "position": 0}
+    path = write_lines(tmp_path / "a.jsonl", beyond, first, {**beyond, "position": 10})
+    ran = ragotel("ablate", "load", path)
+    assert (ran.code, ran.out) == (1, "1 ablations loaded, 2 refused.\n")
+    assert ran.err.splitlines() == [
+        f"{path}, line 1: position 11 lies beyond the 10 passages of the prompt",
+        f"{path}, line 2: position is missing or 0: it is what this mode varies, from 1 on",
+        "Not in the store: request nobody; such ablations count once it is",
+    ]
+    path = write_lines(tmp_path / "p.jsonl", {**here, "k": 0}, {**here, "deep_rank": 3})
+    ran = ragotel("probe", "load", path)
+    assert (ran.code, ran.out) == (1, "1 probes loaded, 1 refused.\n")
+    assert ran.err.splitlines() == [
+        f"{path}, line 1: k is missing or 0: how deep was the passage looked for in vain?",
+        "Not in the store: request nobody; such probes count once it is",
+    ]
+    path = write_lines(tmp_path / "g.jsonl", {**here, "grade": "wrong"})
+    assert ragotel("grade", "load", path).err.splitlines() == [
+        "Not in the store: label nothing; such grades count once it is",
+        "Not in the store: request nobody; such grades count once it is",
+    ]
 
 
 def test_a_file_without_lines_is_told(ragotel: Callable[..., Ran], tmp_path: Path) -> None:

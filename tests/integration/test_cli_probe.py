@@ -207,6 +207,12 @@ def test_a_run_with_nothing_to_do_says_so(
             f"ragotel: Missing: {lacks}. Files are loaded by `ragotel probe load FILE`. "
             "(see: ragotel probe --help)\n",
         )
+    twice = ("--leg", "a=probed_bot:search", "--leg", "a=probed_bot:by_words")
+    assert ragotel("probe", *twice, "--set", "deep") == Ran(
+        2,
+        "",
+        "ragotel: --leg a is given twice: a leg has one rank. (see: ragotel probe --help)\n",
+    )
 
 
 def test_legs_wordings_and_documents(

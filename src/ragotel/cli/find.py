@@ -101,6 +101,11 @@ def find(
         return 0
     with ready_store(dsn) as store:
         found = find_requests(store, search)
+    if len(search.all_words) > len(search.words):
+        say(
+            f"--text has {len(search.all_words):,} words; the first {len(search.words)} count.",
+            err=True,
+        )
     if as_json:
         print_json(found.rows)
     else:

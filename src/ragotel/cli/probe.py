@@ -148,6 +148,8 @@ def _load_legs(rehearsal: Rehearsal, retriever: str | None, legs: Sequence[str])
         name, equals, target = leg.partition("=")
         if not (name and equals):
             raise click.UsageError(f"--leg {leg!r} is not NAME=MODULE:FUNCTION.")
+        if any(name == other.name for other in loaded):
+            raise click.UsageError(f"--leg {name} is given twice: a leg has one rank.")
         loaded.append(make_leg(rehearsal, target, name))
     return loaded
 

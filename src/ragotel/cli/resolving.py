@@ -100,7 +100,12 @@ def _about_places(
 ) -> list[str]:
     """What to say beside the list: what was written, and what was not found."""
     where = f" under {under}" if under else ""
-    nothing = f"None of {found.searched_texts:,} chunk texts{where} states"
+    nothing = f"None of {counted(found.searched_texts, 'chunk text')}{where} states"
+    if not found.searched_texts:
+        return [
+            f"No chunk text is known{where}: load the manifest of the index "
+            "(ragotel manifest load), with its texts."
+        ]
     lines = []
     if found.is_cut:
         lines.append(f"A claim stands in more places than the {limit:,} listed: raise --limit.")

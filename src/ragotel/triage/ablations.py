@@ -21,7 +21,7 @@ from ragotel.triage.fields import (
 )
 from ragotel.triage.grades import parse_key
 from ragotel.triage.lines import Progress, Report, no_progress, read_lines
-from ragotel.triage.references import complete_references
+from ragotel.triage.references import complete_references, strange_requests
 
 MODES = ("gold_only", "position", "full")
 COLUMNS = (
@@ -49,15 +49,18 @@ def load_ablations(store: Store, paths: Iterable[str], progress: Progress = no_p
     ]
     store.insert("rag_ablations", rows, COLUMNS)
     report.loaded = len(rows)
+    report.notes += strange_requests(store, keys, "ablations")
     return report
 
 
 def _values(record: Mapping[str, Any]) -> tuple[Any, ...]:
     mode = choice_of(record, "mode", MODES)
-    position = count_of(record, "position")
-    if mode == "position" and position is None:
-        raise FieldError("position is missing: it is what this mode varies")
+    position, of = count_of(record, "position"), count_of(record, "of") or 0
+    if mode == "position" and not position:
+        raise FieldError("position is missing or 0: it is what this mode varies, from 1 on")
+    if position and of and position > of:
+        raise FieldError(f"position {position} lies beyond the {of} passages of the prompt")
     return (
         *(require(id_of(record, "label_id"), "label_id"), mode, position or 0),
-        *(count_of(record, "of") or 0, flag_of(record, "correct"), text_of(record, "answer")),
+        *(of, flag_of(record, "correct"), text_of(record, "answer")),
     )

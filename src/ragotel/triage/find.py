@@ -49,10 +49,14 @@ class Search:
     limit: int = 20
 
     @property
-    def words(self) -> list[str]:
+    def all_words(self) -> list[str]:
         """The words of *text*, normalised, each once, split where the store's word index splits."""
-        found = list(dict.fromkeys(_WORDS.findall(normalise(self.text))))
-        return found[:_MOST_WORDS]
+        return list(dict.fromkeys(_WORDS.findall(normalise(self.text))))
+
+    @property
+    def words(self) -> list[str]:
+        """Those that are looked for: the first few."""
+        return self.all_words[:_MOST_WORDS]
 
     @property
     def readings(self) -> Sequence[str]:

@@ -13,7 +13,13 @@ from typing import Any
 from ragotel.store import Store
 from ragotel.triage.fields import FieldError, choice_of, id_of, text_of
 from ragotel.triage.lines import Progress, Report, no_progress, read_lines
-from ragotel.triage.references import RequestKey, complete_references, strangers
+from ragotel.triage.references import (
+    RequestKey,
+    complete_references,
+    not_there,
+    strange_requests,
+    strangers,
+)
 
 GRADES = ("correct", "wrong", "abstained")
 SOURCES = ("human", "exact", "judge")
@@ -79,15 +85,14 @@ def load_grades(store: Store, paths: Iterable[str], progress: Progress = no_prog
 
 
 def _strangers(store: Store, grades: list[Grade]) -> list[str]:
-    """Say which labels are not there: such grades judge nothing, and the id may be mistyped."""
+    """Say which labels and requests are not there: such grades judge nothing yet."""
     names = strangers(
         store,
         "select distinct label_id from rag_labels where label_id in {ids:Array(String)}",
         (grade.label_id for grade in grades),
     )
-    more = ", ..." if len(names) > 5 else ""
-    told = f"Not in the store: label {', '.join(names[:5])}{more}; such grades count once it is"
-    return [told] if names else []
+    notes = [not_there("label", names, "grades")] if names else []
+    return notes + strange_requests(store, (grade.key for grade in grades), "grades")
 
 
 def write_grades(store: Store, grades: list[Grade]) -> None:

@@ -13,7 +13,7 @@ from ragotel.store import Store
 from ragotel.triage.fields import FieldError, count_of, id_of, number_of, require, text_of
 from ragotel.triage.grades import parse_key
 from ragotel.triage.lines import Progress, Report, no_progress, read_lines
-from ragotel.triage.references import complete_references
+from ragotel.triage.references import complete_references, strange_requests
 
 COLUMNS = (
     *("trace_id", "request_id", "label_id", "passage", "leg", "principal", "k", "deep_rank"),
@@ -40,6 +40,7 @@ def load_probes(store: Store, paths: Iterable[str], progress: Progress = no_prog
     ]
     store.insert("rag_probes", rows, COLUMNS)
     report.loaded = len(rows)
+    report.notes += strange_requests(store, keys, "probes")
     return report
 
 
@@ -50,6 +51,8 @@ def _values(record: Mapping[str, Any]) -> tuple[Any, ...]:
         raise FieldError(f"passage is {passage}, no label has so many")
     if deep_rank is not None and k and deep_rank > k:
         raise FieldError(f"deep_rank {deep_rank} lies beyond k {k}")
+    if deep_rank is None and not k:
+        raise FieldError("k is missing or 0: how deep was the passage looked for in vain?")
     return (
         *(require(id_of(record, "label_id"), "label_id"), passage or 1, text_of(record, "leg")),
         *(id_of(record, "principal"), k, deep_rank, number_of(record, "score")),

@@ -13,6 +13,7 @@ from ragotel.store import Store
 
 SHORTEST_PREFIX = 6
 _IDS_PER_QUERY = 300
+_SHOWN_STRANGERS = 5
 """A query's parameters travel in its URL, which servers cut at 64 KB."""
 
 
@@ -131,6 +132,24 @@ def strangers(store: Store, sql: str, values: Iterable[str]) -> list[str]:
         rows = store.query(sql, {"ids": part}).result_rows
         known.update(cell for row in rows for cell in row)
     return [value for value in wanted if value not in known]
+
+
+def strange_requests(store: Store, keys: Iterable[RequestKey], things: str) -> list[str]:
+    """A note on the requests of *keys* that are not there (yet): their ids may be mistyped."""
+    names = strangers(
+        store,
+        "select trace_id, request_id from rag_requests\n"
+        "where trace_id in {ids:Array(String)} or request_id in {ids:Array(String)}",
+        (key.request_id or key.trace_id for key in keys),
+    )
+    return [not_there("request", names, things)] if names else []
+
+
+def not_there(kind: str, names: Sequence[str], things: str) -> str:
+    """Which things of a *kind* the store lacks; *things* were loaded for them all the same."""
+    more = ", ..." if len(names) > _SHOWN_STRANGERS else ""
+    shown = ", ".join(names[:_SHOWN_STRANGERS])
+    return f"Not in the store: {kind} {shown}{more}; such {things} count once it is"
 
 
 def _parts(values: list[str]) -> Iterator[list[str]]:
