@@ -28,6 +28,8 @@ class Foreign:
     at: int = 0
     to: int = 100
     events: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    event_at: int = 0
+    """When the events were, in milliseconds after the span's start."""
 
 
 def otlp(spans: Sequence[Foreign]) -> str:
@@ -49,7 +51,7 @@ def _span(span: Foreign) -> dict[str, Any]:
         "attributes": _attributes(span.attributes),
         "events": [
             {
-                "timeUnixNano": str(STARTED_NS + span.at * 1_000_000),
+                "timeUnixNano": str(STARTED_NS + (span.at + span.event_at) * 1_000_000),
                 "name": name,
                 "attributes": _attributes(attributes),
             }

@@ -386,8 +386,6 @@ CASES: dict[str, Case] = {
             "filter": "a > 1",
             "provider": "milvus",
             "top_k": 5,
-            "score_kind": "distance",
-            "higher_is_better": False,
         },
     ),
     "traceloop_qdrant": Case(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from ragotel.errors import InputError
 from ragotel.store import catalog
-from ragotel.store.foreign_trees import STAGES, Place, Span, assign
+from ragotel.store.foreign_trees import STAGES, Place, Span, assign, may_be_apart
 from ragotel.store.open import Store
 from ragotel.store.otlp_rows import SpanRow
 
@@ -30,13 +30,42 @@ _MARKS = frozenset(
 )
 _TRACES_PER_STEP = 100
 _GATEWAY = "0105_rag_foreign_mv"
-_TOKENS = (
-    "if(mapContains(SpanAttributes, 'llm.token_count.prompt'),\n"
-    "    concat(SpanAttributes['llm.token_count.prompt'], '/',\n"
-    "        SpanAttributes['llm.token_count.completion']),\n"
-    "    if(mapContains(SpanAttributes, 'gen_ai.usage.input_tokens'),\n"
-    "        concat(SpanAttributes['gen_ai.usage.input_tokens'], '/',\n"
-    "            SpanAttributes['gen_ai.usage.output_tokens']), ''))"
+_COUNTS = (
+    ("llm.token_count.prompt", "llm.token_count.completion"),
+    ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
+    ("gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"),
+)
+_TOKENS = "multiIf({}, '')".format(
+    ", ".join(
+        f"mapContains(SpanAttributes, '{taken}'),\n"
+        f"    concat(SpanAttributes['{taken}'], '/', SpanAttributes['{given}'])"
+        for taken, given in _COUNTS
+    )
+)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    listed = ", ".join(f"SpanAttributes['{name}']" for name in names)
+    return f"arrayFirst(text -> text != '', [{listed}])"
+
+
+_ASKED = _first_of(
+    (
+        *("input.value", "langfuse.trace.input", "langfuse.observation.input"),
+        *("mlflow.spanInputs", "traceloop.entity.input", "gen_ai.input.messages"),
+    )
+)
+_ANSWERED = _first_of(
+    (
+        *("output.value", "langfuse.trace.output", "langfuse.observation.output"),
+        *("mlflow.spanOutputs", "traceloop.entity.output", "gen_ai.output.messages"),
+    )
+)
+_SILENT = (
+    # Of a workflow GenAI's instrumentations never record what it was asked.
+    "SpanAttributes['gen_ai.operation.name'] not in ('invoke_workflow', 'invoke_agent')\n"
+    f"    and rag_json_question({_ASKED}) = ''\n"
+    f"    and rag_json_answer({_ANSWERED}) in ('', 'null')"
 )
 _REPEATED = "(repeated)"
 """Stands for the request of a span that repeats another: no row has it."""
@@ -203,7 +232,28 @@ def _trees(store: Store, traces: Sequence[str]) -> dict[str, list[Span]]:
             tokens=row[10],
         )
         trees.setdefault(trace_id, []).append(span)
+    _mark_silent(store, trees)
     return trees
+
+
+def _mark_silent(store: Store, trees: dict[str, list[Span]]) -> None:
+    """Find the chains that say nothing, in the few traces where that decides."""
+    traces = [trace_id for trace_id, spans in trees.items() if may_be_apart(spans)]
+    if not traces:
+        return
+    silent = {
+        (trace_id, span_id)
+        for trace_id, span_id in store.query(
+            "select TraceId, SpanId from otel_traces\n"  # noqa: S608 (constants)
+            f"where TraceId in {{traces:Array(String)}} and {_SILENT}",
+            {"traces": traces},
+        ).result_rows
+    }
+    for trace_id in traces:
+        trees[trace_id] = [
+            replace(span, is_silent=span.stage == "chain" and (trace_id, span.span_id) in silent)
+            for span in trees[trace_id]
+        ]
 
 
 @dataclass

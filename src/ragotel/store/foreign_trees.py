@@ -31,6 +31,8 @@ class Span:
     scope: str = ""
     tokens: str = ""
     """Tokens in and out as text; '' where the span counts none."""
+    is_silent: bool = False
+    """A chain that tells neither what it was asked nor what it answered."""
 
 
 class Place(NamedTuple):
@@ -49,17 +51,20 @@ def assign(spans: Sequence[Span]) -> dict[str, Place]:
 
     Spans under one entry span, or under one root, are one request, unless several of the topmost
     chains both search and generate: then each of these is one, and what stands beside them
-    belongs to none. Beside ragotel's own record nothing is a request. One call of a model that a
-    framework's and a client's instrumentation both wrote counts once.
+    belongs to none. A chain above several of these that tells neither question nor answer, such
+    as a conversation's, is no request itself. Beside ragotel's own record nothing is a request.
+    One call of a model that a framework's and a client's instrumentation both wrote counts once.
     """
     by_id = {span.span_id: span for span in spans}
     read = [span for span in spans if span.stage in (*STAGES, "chain")]
     if any(span.own_stage for span in spans):
         return {span.span_id: Place("", False) for span in read}
-    groups: dict[str, dict[str, list[Span]]] = {}
-    for span in read:
-        top, anchor = _top_and_anchor(span, by_id)
-        groups.setdefault(anchor, {}).setdefault(top, []).append(span)
+    groups = _groups(read, by_id, frozenset())
+    if any(span.is_silent for span in read):
+        silent = frozenset(span.span_id for span in read if span.is_silent)
+        apart = _groups([span for span in read if not span.is_silent], by_id, silent)
+        if _told_apart(apart, by_id) > _told_apart(groups, by_id):
+            groups = apart
     requests = [request for tops in groups.values() for request in _requests(tops, by_id)]
     places = {span.span_id: Place("", False) for span in read}
     for root, members in requests:
@@ -70,6 +75,54 @@ def assign(spans: Sequence[Span]) -> dict[str, Place]:
             for span in members
         )
     return places
+
+
+def may_be_apart(spans: Sequence[Span]) -> bool:
+    """Whether a chain has two below it, side by side, that both search and generate.
+
+    Only then does it matter which chains are silent.
+    """
+    by_id = {span.span_id: span for span in spans}
+    below: dict[str, set[str]] = {}
+    for span in spans:
+        if span.stage in STAGES:
+            for above in _path(span, by_id):
+                if above.stage == "chain":
+                    below.setdefault(above.span_id, set()).add(span.stage)
+    whole = {
+        name
+        for name, stages in below.items()
+        if "generate" in stages and not stages.isdisjoint(LISTS)
+    }
+    outer = [
+        next(
+            (one.span_id for one in _path(by_id[name], by_id) if one.span_id in whole - {name}), ""
+        )
+        for name in whole
+    ]
+    return any(name and outer.count(name) > 1 for name in outer)
+
+
+def _groups(
+    read: Sequence[Span], by_id: dict[str, Span], passed_over: frozenset[str]
+) -> dict[str, dict[str, list[Span]]]:
+    """Spans by what bounds their request, then by the topmost chain or call above them."""
+    groups: dict[str, dict[str, list[Span]]] = {}
+    for span in read:
+        top, anchor = _top_and_anchor(span, by_id, passed_over)
+        groups.setdefault(anchor, {}).setdefault(top, []).append(span)
+    return groups
+
+
+def _told_apart(groups: dict[str, dict[str, list[Span]]], by_id: dict[str, Span]) -> int:
+    """How many chains both search and generate, of those that stand side by side."""
+    return max(
+        (
+            sum(_is_whole(by_id[top], found) for top, found in tops.items())
+            for tops in groups.values()
+        ),
+        default=0,
+    )
 
 
 def _repeated(calls: Sequence[Span]) -> set[str]:
@@ -95,13 +148,15 @@ def _is_within(inner: Span, outer: Span) -> bool:
     return outer.started_ns <= inner.started_ns and inner.ended_ns <= outer.ended_ns
 
 
-def _top_and_anchor(span: Span, by_id: dict[str, Span]) -> tuple[str, str]:
+def _top_and_anchor(
+    span: Span, by_id: dict[str, Span], passed_over: frozenset[str]
+) -> tuple[str, str]:
     """The topmost span by a convention above *span*, and what bounds its request."""
     top = span.span_id
     for above in _path(span, by_id):
         if above.is_entry and not above.stage:
             return top, above.span_id
-        if above.stage in (*STAGES, "chain"):
+        if above.stage in (*STAGES, "chain") and above.span_id not in passed_over:
             top = above.span_id
         last = above
     # A parent that never arrived is one all the same: what it called stays together.

@@ -23,6 +23,7 @@ select
     attributes['user.id'] as user_id,
     multiIf(
         stage = 'generate', arrayLast(message -> message.1 = 'user', messages).2,
+        attributes['reranker.query'] = '__REDACTED__', '',
         attributes['reranker.query'] != '', attributes['reranker.query'],
         input = '__REDACTED__', '',
         input != '', asked,
@@ -30,15 +31,17 @@ select
     ) as question,
     multiIf(
         stage = 'generate' and notEmpty(replies), replies[1].2,
+        stage = 'generate' and attributes['llm.choices.0.completion.text'] != '', attributes['llm.choices.0.completion.text'],
         stage in ('retrieve', 'rerank') or output = '__REDACTED__', '',
         answered
     ) as answer,
     arrayMap(document -> (document.2, if(is_unscored, null, document.3), document.4, document.5), listed) as documents,
     if(stage in ('retrieve', 'rerank') and (list_text != '' or notEmpty(flat)), toUInt32(length(listed)), null) as candidate_count,
-    arrayMap(group -> group.2['document.content'], taken) as taken_in,
+    arrayMap(group -> if(group.2['document.content'] = '__REDACTED__', '', group.2['document.content']), taken) as taken_in,
     if(empty(taken), null, taken[-1].1 + 1)::Nullable(UInt32) as in_count,
     multiIf(
         stage not in ('retrieve', 'rerank'), 'not_recorded',
+        notEmpty(flat) and not is_json_better and arrayAll(document -> document.2 is null and document.7, flat), 'off',
         notEmpty(flat) and not is_json_better, if(is_gapped, 'truncated', 'whole'),
         list_text = '[]', 'empty',
         list_text != '', 'whole',
@@ -66,7 +69,7 @@ select
     coalesce(toUInt64OrNull(attributes['llm.token_count.completion']), toUInt64OrNull(attributes['gen_ai.usage.output_tokens'])) as output_tokens,
     if(attributes['llm.finish_reason'] = '', [], [attributes['llm.finish_reason']]) as finish_reasons,
     rag_json_number(attributes['llm.invocation_parameters'], 'temperature') as temperature,
-    null::Nullable(Float64) as first_token_ms,
+    toFloat64OrNull(attributes['ragotel.first_event_ms']) as first_token_ms,
     if(stage = 'generate', arrayStringConcat(arrayMap(message -> message.2, messages), '\n\n'), '') as prompt,
     multiIf(
         empty(messages), if(input = '__REDACTED__', 'off', ''),
@@ -104,7 +107,7 @@ from (
                         arrayMap(
                             (document, other) -> (
                                 document.1,
-                                if(document.4 is null or other.3 is null or document.4 = other.3, coalesce(document.2, other.1), document.2),
+                                if(document.4 is null or other.3 is null or document.4 = other.3, coalesce(document.2, other.1, document.6), coalesce(document.2, document.6)),
                                 document.3,
                                 document.4,
                                 if(document.5 = '', other.4, document.5)
@@ -143,7 +146,7 @@ from (
                     notEmpty(flat)
                     and (
                         length(flat) != flat[-1].1 + 1
-                        or arrayExists(document -> document.2 is null and document.3 is null and document.4 is null, flat)
+                        or arrayExists(document -> document.2 is null and document.3 is null and document.4 is null and not document.7, flat)
                     ) as is_gapped,
                     notEmpty(said) and said[-1].1 + 1 = length(said) as is_said_whole
                 from (
@@ -179,7 +182,17 @@ from (
                                         )[1]
                                     ),
                                     ''
-                                )
+                                ),
+                                arrayMap(
+                                    ids -> nullIf(coalesce(ids.1, ids.2, ids.3), ''),
+                                    [
+                                        JSONExtract(
+                                            group.2['document.metadata'],
+                                            'Tuple(_id Nullable(String), chunk_id Nullable(String), node_id Nullable(String))'
+                                        )
+                                    ]
+                                )[1],
+                                group.2['document.content'] = '__REDACTED__'
                             ),
                             hits
                         ) as flat,
@@ -218,13 +231,15 @@ from (
                                             text -> text != '',
                                             [
                                                 group.2['message.content'],
-                                                group.2['completion.text'],
                                                 arrayStringConcat(
-                                                    arrayFilter(
-                                                        text -> text != '',
-                                                        arrayMap(
-                                                            content -> content.2['message_content.text'],
-                                                            rag_indexed(group.2, 'message.contents.')
+                                                    arrayMap(
+                                                        content -> content.2,
+                                                        arraySort(
+                                                            content -> toUInt32OrZero(extract(content.1, '(\\d+)')),
+                                                            arrayFilter(
+                                                                content -> match(content.1, '^message\\.contents\\.\\d+\\.message_content\\.text$'),
+                                                                arrayZip(mapKeys(group.2), mapValues(group.2))
+                                                            )
                                                         )
                                                     ),
                                                     '\n\n'
@@ -255,11 +270,7 @@ from (
                                 arrayConcat(rag_indexed(attributes, 'llm.input_messages.'), rag_indexed(attributes, 'llm.prompts.')),
                                 []
                             ) as spoken,
-                            if(
-                                stage = 'generate',
-                                arrayConcat(rag_indexed(attributes, 'llm.output_messages.'), rag_indexed(attributes, 'llm.choices.')),
-                                []
-                            ) as replied,
+                            if(stage = 'generate', rag_indexed(attributes, 'llm.output_messages.'), []) as replied,
                             rag_json_question(attributes['input.value']) as asked,
                             rag_json_answer(attributes['output.value']) as answered,
                             if(stage = 'generate', rag_json_messages(attributes['gen_ai.output.messages']), []) as gen_ai_replies,

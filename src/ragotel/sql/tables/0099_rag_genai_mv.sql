@@ -14,7 +14,7 @@ select
     duration,
     service_name,
     span_name,
-    status_code,
+    if(attributes['error.type'] != '' and status_code != 'Ok', 'Error', status_code) as status_code,
     convention,
     stage,
     arrayFirst(
@@ -37,6 +37,7 @@ select
     multiIf(
         stage = 'generate', arrayLast(message -> message.1 = 'user', messages).2,
         attributes['gen_ai.retrieval.query.text'] != '', attributes['gen_ai.retrieval.query.text'],
+        attributes['gen_ai.rerank.query.text'] != '', attributes['gen_ai.rerank.query.text'],
         attributes['db.marqo.search.query'] != '', attributes['db.marqo.search.query'],
         stage = 'rerank' and notEmpty(messages), arrayLast(message -> message.1 = 'user', messages).2,
         call_input != '', asked,
@@ -60,7 +61,7 @@ select
         list_text != '' and length(listed) < ifNull(stated_count, 0), 'truncated',
         list_text = '[]' or (list_text != '' and empty(listed)), 'empty',
         list_text != '', 'whole',
-        notEmpty(listed), if(length(event_names) >= 128 and ifNull(wanted, 129) > 128, 'truncated', 'whole'),
+        notEmpty(listed), if(length(listed) < ifNull(stated_count, 0) or (length(event_names) >= 128 and ifNull(wanted, 129) > 128), 'truncated', 'whole'),
         list_source != '' and match(list_source, '^\\s*[\\[{]') and not isValidJSON(list_source),
         if(match(list_source, '[\\]}]\\s*$'), 'malformed', 'truncated'),
         attributes['gen_ai.retrieval.documents'] != '', 'malformed',
@@ -87,18 +88,48 @@ select
             attributes['db.milvus.search.filter']
         ]
     ) as filter,
-    if(attributes['gen_ai.request.model'] = '', attributes['gen_ai.response.model'], attributes['gen_ai.request.model']) as model,
     arrayFirst(
         name -> name != '',
-        [attributes['gen_ai.provider.name'], attributes['gen_ai.system'], attributes['db.system']]
+        [attributes['gen_ai.request.model'], attributes['gen_ai.response.model'], attributes['llm.request.model'], attributes['llm.response.model']]
+    ) as model,
+    arrayFirst(
+        name -> name != '',
+        [attributes['gen_ai.provider.name'], attributes['gen_ai.system'], attributes['llm.vendor'], attributes['db.system']]
     ) as provider,
     wanted as top_k,
-    arrayExists(document -> document.2 is null and document.5 is not null, listed) as is_distance,
-    coalesce(toUInt64OrNull(attributes['gen_ai.usage.input_tokens']), toUInt64OrNull(attributes['gen_ai.usage.prompt_tokens'])) as input_tokens,
-    coalesce(toUInt64OrNull(attributes['gen_ai.usage.output_tokens']), toUInt64OrNull(attributes['gen_ai.usage.completion_tokens'])) as output_tokens,
-    rag_json_reasons(attributes['gen_ai.response.finish_reasons']) as finish_reasons,
+    arrayExists(document -> document.2 is null and document.5 is not null, listed)
+    and (not has(event_names, 'db.search.result') or match(attributes['db.milvus.search.search_params'], '(?i)\\b(L2|HAMMING|JACCARD)\\b')) as is_distance,
+    coalesce(toUInt64OrNull(attributes['gen_ai.usage.input_tokens']), toUInt64OrNull(attributes['gen_ai.usage.prompt_tokens']), toUInt64OrNull(attributes['llm.usage.prompt_tokens'])) as input_tokens,
+    coalesce(toUInt64OrNull(attributes['gen_ai.usage.output_tokens']), toUInt64OrNull(attributes['gen_ai.usage.completion_tokens']), toUInt64OrNull(attributes['llm.usage.completion_tokens'])) as output_tokens,
+    arrayFirst(
+        reasons -> notEmpty(reasons),
+        [
+            rag_json_reasons(
+                arrayFirst(
+                    written -> written != '',
+                    [
+                        attributes['gen_ai.response.finish_reasons'],
+                        attributes['gen_ai.response.finish_reason'],
+                        attributes['llm.response.finish_reason']
+                    ]
+                )
+            ),
+            arrayFilter(reason -> reason != '', arrayMap(group -> group.2['finish_reason'], flat_reply)),
+            arrayFilter(
+                reason -> reason != '',
+                arrayMap(
+                    event -> if(event['finish_reason'] = '', rag_json_string(event['gen_ai.event.content'], 'finish_reason'), event['finish_reason']),
+                    arrayFilter((event, name) -> name = 'gen_ai.choice', event_attributes, event_names)
+                )
+            ),
+            arrayFilter(
+                reason -> reason != '',
+                arrayMap(raw -> rag_json_string(raw, 'finish_reason'), if(stage = 'generate', JSONExtractArrayRaw(reply_text), []))
+            )
+        ]
+    ) as finish_reasons,
     toFloat64OrNull(attributes['gen_ai.request.temperature']) as temperature,
-    toFloat64OrNull(attributes['gen_ai.response.time_to_first_chunk']) * 1000 as first_token_ms,
+    coalesce(toFloat64OrNull(attributes['gen_ai.response.time_to_first_chunk']) * 1000, toFloat64OrNull(attributes['ragotel.first_event_ms'])) as first_token_ms,
     if(stage = 'generate', arrayStringConcat(arrayMap(message -> message.2, messages), '\n\n'), '') as prompt,
     multiIf(
         stage != 'generate', '',
@@ -113,7 +144,7 @@ from (
     select
         *,
         multiIf(
-            list_text != '', from_json,
+            list_text != '', if(stage = 'rerank', rag_json_ranked(list_text, from_json, given), from_json),
             notEmpty(numbered), scored,
             from_events
         ) as listed,
@@ -140,7 +171,20 @@ from (
             select
                 *,
                 if(stage in ('retrieve', 'rerank'), rag_json_list(list_source), '') as list_text,
-                if(stage = 'rerank', rag_json_list(call_input), '') as given_text,
+                arrayFirst(
+                    list -> list != '',
+                    arrayMap(
+                        part -> rag_json_list(part),
+                        if(
+                            stage = 'rerank',
+                            arrayConcat(
+                                [attributes['gen_ai.rerank.input_documents'], call_input, JSONExtractRaw(call_input, 'kwargs')],
+                                arrayFilter(argument -> JSONType(argument) = 'Array', JSONExtractArrayRaw(call_input, 'args'))
+                            ),
+                            []
+                        )
+                    )
+                ) as given_text,
                 if(
                     stage = 'rerank',
                     arrayMap(message -> message.2, arrayFilter(message -> message.1 in ('system', 'document'), messages)),
@@ -149,8 +193,14 @@ from (
             from (
                 select
                     *,
-                    if(attributes['gen_ai.retrieval.documents'] = '', call_output, attributes['gen_ai.retrieval.documents']) as list_source,
-                    accurateCastOrNull(rag_json_number(call_output, 'count'), 'UInt32') as stated_count,
+                    arrayFirst(
+                        text -> text != '',
+                        [attributes['gen_ai.retrieval.documents'], attributes['gen_ai.rerank.output_documents'], call_output]
+                    ) as list_source,
+                    coalesce(
+                        accurateCastOrNull(rag_json_number(call_output, 'count'), 'UInt32'),
+                        toUInt32OrNull(attributes['db.milvus.search.result_count'])
+                    ) as stated_count,
                     multiIf(
                         not is_spoken, [],
                         notEmpty(flat_prompt),
@@ -175,7 +225,13 @@ from (
                             notEmpty(flat_reply), arrayMap(group -> ('assistant', group.2['content']), flat_reply),
                             notEmpty(from_reply), from_reply,
                             arrayMap(
-                                event -> ('assistant', if(event['content'] = '', rag_json_answer(event['message']), event['content'])),
+                                event -> (
+                                    'assistant',
+                                    arrayFirst(
+                                        text -> text != '',
+                                        [event['content'], rag_json_answer(if(event['message'] = '', event['gen_ai.event.content'], event['message']))]
+                                    )
+                                ),
                                 arrayFilter((event, name) -> name = 'gen_ai.choice', event_attributes, event_names)
                             )
                         )
@@ -188,8 +244,8 @@ from (
                         rag_json_question(call_input) as asked,
                         rag_json_answer(call_output) as answered,
                         rag_json_messages(if(is_spoken, instructions, '')) as instructed,
-                        if(is_spoken, rag_indexed(attributes, 'gen_ai.prompt.'), []) as flat_prompt,
-                        if(is_spoken, rag_indexed(attributes, 'gen_ai.completion.'), []) as flat_reply
+                        if(is_spoken, rag_indexed(attributes, if(mapContains(attributes, 'llm.prompts.0.content'), 'llm.prompts.', 'gen_ai.prompt.')), []) as flat_prompt,
+                        if(is_spoken, rag_indexed(attributes, if(mapContains(attributes, 'llm.completions.0.content'), 'llm.completions.', 'gen_ai.completion.')), []) as flat_reply
                     from (
                         select
                             *,
@@ -212,7 +268,21 @@ from (
                                 toUInt32OrNull(attributes['db.chroma.query.n_results']),
                                 toUInt32OrNull(attributes['pinecone.query.top_k']),
                                 toUInt32OrNull(attributes['db.milvus.search.limit']),
-                                if(stage = 'retrieve', accurateCastOrNull(toFloat64OrNull(attributes['gen_ai.request.top_k']), 'UInt32'), null)
+                                if(stage = 'retrieve', accurateCastOrNull(toFloat64OrNull(attributes['gen_ai.request.top_k']), 'UInt32'), null),
+                                if(
+                                    stage in ('retrieve', 'rerank'),
+                                    arrayFirst(
+                                        number -> number is not null,
+                                        arrayMap(
+                                            part -> arrayMap(
+                                                named -> coalesce(named.1, named.2, named.3),
+                                                [JSONExtract(part, 'Tuple(top_k Nullable(UInt32), k Nullable(UInt32), top_n Nullable(UInt32))')]
+                                            )[1],
+                                            [call_input, JSONExtractRaw(call_input, 'kwargs'), '{}']
+                                        )
+                                    ),
+                                    null
+                                )
                             ) as wanted
                         from (
                             select
@@ -223,7 +293,7 @@ from (
                                 ) as details,
                                 arrayFirst(event -> mapContains(event, 'gen_ai.completion'), event_attributes) as reply_details,
                                 arrayMap(
-                                    (event, name) -> (splitByChar('.', name)[2], event['content']),
+                                    (event, name) -> (splitByChar('.', name)[2], if(event['content'] = '', rag_json_string(event['gen_ai.event.content'], 'content'), event['content'])),
                                     arrayFilter((event, name) -> match(name, '^gen_ai\\.(system|user|assistant|tool)\\.message$'), event_attributes, event_names),
                                     arrayFilter(name -> match(name, '^gen_ai\\.(system|user|assistant|tool)\\.message$'), event_names)
                                 ) as from_message_events,

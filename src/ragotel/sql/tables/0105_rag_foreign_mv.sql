@@ -47,7 +47,16 @@ from (
                 ServiceName as service_name,
                 SpanName as span_name,
                 ScopeName as scope_name,
-                SpanAttributes as attributes,
+                arrayFirst(
+                    (at, name) -> at >= Timestamp and name in ('First Token Stream Event', 'gen_ai.content.completion.chunk', 'llm.content.completion.chunk'),
+                    Events.Timestamp,
+                    Events.Name
+                ) as streamed_at,
+                if(
+                    streamed_at >= Timestamp,
+                    mapUpdate(SpanAttributes, map('ragotel.first_event_ms', toString((toUnixTimestamp64Nano(streamed_at) - toUnixTimestamp64Nano(Timestamp)) / 1e6))),
+                    SpanAttributes
+                ) as attributes,
                 StatusCode as status_code,
                 Events.Name as event_names,
                 Events.Attributes as event_attributes,
