@@ -519,6 +519,24 @@ def test_all_labels_of_a_set_are_resolved(
     assert ragotel("labels", "resolve", "--set", "s", "--label", "a").code == 2
 
 
+def test_a_file_of_another_form_is_told_how_to_become_lines(
+    ragotel: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """One JSON document, ids and numbers of absurd length: refused, with what to do."""
+    path = write_lines(tmp_path / "doc.json", "[", '{"question": "a"}', "]")
+    ran = ragotel("labels", "load", path)
+    assert (ran.code, ran.err.splitlines()[2:3]) == (
+        1,
+        [f"{path} looks like one JSON document; one object a line is wanted: jq -c '.[]' {path}"],
+    )
+    long = {"label_id": "x" * 8_193, "question": "q", "gold_spans": ["s"]}
+    path = write_lines(tmp_path / "long.jsonl", long, '{"question": ' + "9" * 5_000 + "}")
+    assert ragotel("labels", "load", path).err.splitlines() == [
+        f"{path}, line 1: label_id has 8,193 characters, at most 8,192 can be",
+        f"{path}, line 2: a number of thousands of digits",
+    ]
+
+
 def test_what_contradicts_itself_is_refused(ragotel: Callable[..., Ran], tmp_path: Path) -> None:
     """A position beyond the prompt, or a passage looked for to no depth; strangers are named."""
     here = {"request_id": "nobody", "label_id": "nothing"}

@@ -11,6 +11,9 @@ from typing import Any
 
 from ragotel.triage.lines import kind
 
+_MOST_ID_CHARS = 8_192
+"""Ids stand in full wherever a command prints them."""
+
 
 class FieldError(ValueError):
     """A value cannot be used; the message names its key."""
@@ -37,6 +40,8 @@ def _as_id(value: Any, key: str) -> str:
         return str(value)
     if not isinstance(value, str):
         raise FieldError(f"{key} is {kind(value)}, an id is wanted")
+    if len(value) > _MOST_ID_CHARS:
+        raise FieldError(f"{key} has {len(value):,} characters, at most {_MOST_ID_CHARS:,} can be")
     return value
 
 

@@ -96,6 +96,8 @@ def read_lines(
                     if count % 500 == 0:
                         progress(count)
                     line = _read(path, number, raw)
+                    if number == 1 and isinstance(line, Refusal):
+                        report.notes += _one_document(path, raw)
                     is_empty = is_empty and line is None
                     if isinstance(line, Refusal):
                         report.refused.append(line)
@@ -128,11 +130,24 @@ def _read(source: str, number: int, raw: bytes) -> Line | Refusal | None:
         return Refusal(source, number, "not UTF-8")
     except RecursionError:
         return Refusal(source, number, "nested too deeply")
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         return Refusal(source, number, f"not JSON: {error}")
+    except ValueError as error:
+        # The interpreter's own limit on whole numbers, told with its own advice.
+        is_long = "integer string conversion" in str(error)
+        reason = "a number of thousands of digits" if is_long else f"not JSON: {error}"
+        return Refusal(source, number, reason)
     if not isinstance(value, dict):
         return Refusal(source, number, f"a JSON object is wanted, found {kind(value)}")
     return Line(source, number, value if text.isascii() and "\\u" not in text else _repaired(value))
+
+
+def _one_document(path: str, raw: bytes) -> list[str]:
+    """What to do with a file that seems to be one JSON document over several lines, or a list."""
+    if raw.strip() not in (b"[", b"{") and not raw.lstrip().startswith(b"["):
+        return []
+    way = "jq -c '.[]'" if raw.lstrip().startswith(b"[") else "jq -c ."
+    return [f"{path} looks like one JSON document; one object a line is wanted: {way} {path}"]
 
 
 def _refuse_constant(name: str) -> NoReturn:
