@@ -226,7 +226,7 @@ def gold_ids(passage: Passage, version: Version) -> list[str]:
             if chunk.id in passage.chunk_ids
             or chunk.doc_id in passage.doc_ids
             or (not passage.has_ids and set(passage.spans) & set(chunk.claims))
-            or (not passage.has_ids and chunk.text == passage.text)
+            or (not passage.has_ids and not passage.spans and chunk.text == passage.text)
         }
     )
 
