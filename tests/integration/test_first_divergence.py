@@ -287,11 +287,15 @@ def test_an_old_label_judges_the_requests_after_the_corpus_was_cut_anew(
         first: ("generation_error", 1),
         second: ("corpus_gap", None),
     }
-    verdict = show_request(store, second).verdicts[0]
+    picture = show_request(store, second)
+    assert [line for line in picture_lines(picture) if "resolve" in line] == [
+        "   run       ragotel labels resolve --label old --all-versions --write"
+    ]
+    verdict = picture.verdicts[0]
     assert (verdict["owner"], verdict["restated_in"]) == ("the label's owner", ["rma.md/b"])
     assert verdict["fixes_that_work"] == [
-        "rma.md/b of the version that served states the claim; if it answers: "
-        "ragotel labels resolve --label old --all-versions --write",
+        "rma.md/b of the version that served states the claim: if it answers, bring the label up "
+        "to date: ragotel labels resolve --label old --all-versions --write",
         "if not: find the ingest run that lost the passage, and what else that run lost",
     ]
     resolved = resolve_label(store, "old", Place(all_versions=True), write=True)

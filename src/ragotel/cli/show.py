@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ragotel.triage.show import Picture
 
 _INDENT = 13
+_COMMAND = ": ragotel "
+"""Between what a fix is for and the command that does it."""
 
 
 @click.command("show", short_help="Show one request: what was ranked, what was sent, the verdict.")
@@ -210,11 +212,19 @@ def _stated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def fix_lines(verdict: Mapping[str, Any]) -> list[str]:
     """Who owns the verdict, which fixes work on it and which cannot."""
-    fixes = [(" works", "fixes_that_work"), (" cannot", "fixes_that_cannot")]
     lines = [_field("owner", verdict["owner"])] if verdict["owner"] else []
-    return lines + [
-        _field(title, "; ".join(verdict[name])) for title, name in fixes if verdict[name]
-    ]
+    if works := verdict["fixes_that_work"]:
+        told = [entry.partition(_COMMAND) for entry in works]
+        lines.append(_field(" works", "; ".join(reason for reason, _, _ in told)))
+        # A command is to be copied, so it stands on a line of its own.
+        lines += [
+            "   run".ljust(_INDENT) + flat(f"ragotel {command}")
+            for _, _, command in told
+            if command
+        ]
+    if cannot := verdict["fixes_that_cannot"]:
+        lines.append(_field(" cannot", "; ".join(cannot)))
+    return lines
 
 
 def _passage(row: Mapping[str, Any]) -> str:

@@ -52,15 +52,18 @@ def restated_in(
 def resolve_advice(label_ids: Sequence[str], label_sets: Sequence[str], chunk_id: str) -> list[str]:
     """What to do about labels that are behind: a command for the one, or for their sets."""
     if len(label_ids) == 1:
-        stands = f"{chunk_id} of the version that served states the claim; if it answers"
+        stands = f"{chunk_id} of the version that served states the claim: if it answers, bring"
+        what = "the label"
         named = [f"--label {shlex.quote(label_ids[0])}"]
     else:
-        stands = (
-            f"chunks of the version that served, as {chunk_id}, state the claims; if they answer"
-        )
+        stands = f"chunks of the version that served ({chunk_id}, ...) state the claims: if they"
+        stands, what = f"{stands} answer, bring", "the labels"
         named = [f"--set {shlex.quote(name)}" for name in label_sets]
     return [
-        *(f"{stands}: ragotel labels resolve {which} --all-versions --write" for which in named),
+        *(
+            f"{stands} {what} up to date: ragotel labels resolve {which} --all-versions --write"
+            for which in named
+        ),
         "if not: find the ingest run that lost the passage, and what else that run lost",
     ]
 
