@@ -411,3 +411,36 @@ def test_uninstrumented_is_untouched(patched: Patched) -> None:
 def test_targets_are_there(patched: Patched) -> None:
     """The installed release has all that the patch table names."""
     patched.assert_targets("langchain")
+
+
+class Scoring(InMemoryVectorStore):
+    """A store whose scores are what it was given."""
+
+    given: Any = ()
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kw: Any) -> Any:
+        return [
+            (Document(page_content=f"t{n}", id=f"d{n}"), one) for n, one in enumerate(self.given)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded_scores"),
+    [
+        (["0.5", "high"], [0.5, None]),
+        ([float("nan"), 0.5], [None, 0.5]),
+        ([None, 1], [None, 1]),
+        ([object(), 10**400], [None, None]),
+        ([], []),
+    ],
+)
+def test_scores_of_any_kind_stay_with_their_documents(
+    recorded: Recorded, given: list[Any], recorded_scores: list[Any]
+) -> None:
+    """A text that is no number is no score and no document of its own."""
+    store = Scoring(HashEmbeddings())
+    store.given = given
+    assert [score for _, score in store.similarity_search_with_score("q")] == given
+    stage = recorded.stage("retrieve")
+    assert ids(stage) == [f"d{n}" for n in range(len(given))]
+    assert scores(stage) == recorded_scores

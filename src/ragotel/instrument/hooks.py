@@ -7,12 +7,14 @@ Each hook stands alone: one whose target is gone, or that fails, is logged and l
 
 from __future__ import annotations
 
+import copy
 import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from types import MethodType
 from typing import Any, TypeAlias
 
 import wrapt
@@ -69,11 +71,47 @@ class Library:
             return None
 
 
+class _Bound(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]
+    """A hooked method of an instance or a class: copied and pickled as a method is."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # `weakref.WeakMethod` makes a method anew from its function and its instance.
+        return MethodType(*args) if len(args) == 2 else super().__new__(cls, *args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        holder = self._self_instance
+        if holder is None:
+            holder = getattr(self, "_self_owner", None)
+        if holder is None:
+            return str(self.__qualname__)
+        return getattr, (holder, self._self_parent._self_name)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        if self._self_instance is None:
+            return self
+        return getattr(copy.deepcopy(self._self_instance, memo), self._self_parent._self_name)
+
+
 class _Hooked(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A wrapper that passes for the function itself and is pickled by its name."""
 
+    __bound_function_wrapper__ = _Bound
+
+    def __init__(self, wrapped: Any, wrapper: Any, name: str) -> None:
+        super().__init__(wrapped, wrapper)
+        self._self_name = name
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return getattr(self.__wrapped__, "__qualname__", None) or super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
 
 @dataclass
@@ -205,7 +243,7 @@ class Switch:
             # Inherited: wrapped on this class alone, and deleted from it again.
             raw = next((vars(c)[name] for c in owner.__mro__ if name in vars(c)), _MISSING)
             raw = getattr(owner, name) if raw is _MISSING else raw
-        ours = _Hooked(raw, self._switched(wrapper))
+        ours = _Hooked(raw, self._switched(wrapper), name)
         setattr(owner, name, ours)
         self.patches.append(_Patch(owner, name, before, ours))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel.candidates import read
 from ragotel.columns import Candidates
 from ragotel.instrument.calls import Call, argument, recorded
 from ragotel.instrument.hooks import Family, Hook, Library
@@ -109,8 +110,14 @@ def _store_relevance(instance: Any, args: Args, kwargs: Kwargs) -> Call:
 
 
 def _pairs(result: Any) -> Any:
-    # A pair of documents and scores, not a document with two fields.
-    return [(row[0], row[1]) for row in result]
+    # A pair of a document and whatever the store calls its score, even a text.
+    rows = [(row[0], row[1]) for row in result]
+    found = read([document for document, _ in rows]) if rows else None
+    if found is None or len(found) != len(rows):
+        return rows
+    found.scores = [score for _, score in rows]
+    found.source = None
+    return found
 
 
 # Fuse, rerank, filter.
