@@ -151,6 +151,21 @@ def test_tokens_of_another_list_say_what_the_next_passage_needed(store: Store, c
     assert f"{title} · the next needs ?\n" in ragotel("show", REQUESTS[0]).out
 
 
+def test_triage_says_which_arm_answered(store: Store, capsys: Any) -> None:
+    """The column stands only where a request names its arm."""
+    ragotel = run_in(store, capsys)
+    question = "how long do I have to return a hardware unit?"
+    root, *rest = request_spans(0, "ana", question, "14 days.", ASKED_AT)
+    insert_spans(store, root, *rest)
+    _label(ragotel)
+    assert "arm" not in ragotel("triage").out.splitlines()[0].split()
+    told = {**root[7], "rag.arm": "rare-words", "rag.request.id": "other"}
+    insert_spans(store, (*root[:1], "c" * 32, "ab" * 8, *root[3:7], told, *root[8:]))
+    head, *rows = ragotel("triage").out.splitlines()
+    assert head.split()[2:4] == ["arm", "bucket"]
+    assert [row.split()[2] for row in rows[:2] if " other " in row] == ["rare-words"]
+
+
 def test_tokens_are_estimated_where_the_prompt_was(store: Store, capsys: Any) -> None:
     """Four characters each of a known text, as those sent were counted; else not at all."""
     ragotel = run_in(store, capsys)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cli_store import run_in
 from own_database import own_database
 from ragotel.cli.dump import dump_lines
 from ragotel.cli.show import picture_lines
@@ -264,7 +265,7 @@ def test_the_dump_has_every_text_and_the_prompt(worked: Worked) -> None:
 
 
 def test_an_old_label_judges_the_requests_after_the_corpus_was_cut_anew(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The chunk has another id in v8: resolved over all versions, the label knows both."""
     text = "Hardware goes back within 21 calendar days of delivery."
@@ -291,6 +292,9 @@ def test_an_old_label_judges_the_requests_after_the_corpus_was_cut_anew(
     assert [line for line in picture_lines(picture) if "resolve" in line] == [
         "   run       ragotel labels resolve --label old --all-versions --write"
     ]
+    listed = run_in(store, capsys)("triage").out.splitlines()
+    assert "corpus_gap · ingest · lost at not_indexed · stated under another id" in listed
+    assert "   run       ragotel labels resolve --label old --all-versions --write" in listed
     verdict = picture.verdicts[0]
     assert (verdict["owner"], verdict["restated_in"]) == ("the label's owner", ["rma.md/b"])
     assert verdict["fixes_that_work"] == [
