@@ -127,6 +127,8 @@ class Stage:
     """Asked before the stage is closed; True: another stage has taken it, it is none of its own."""
     read_chunk: Callable[[Any], dict[str, Any] | None] | None = None
     """Reads usage and finish reasons of one chunk of a stream, where its library is known."""
+    read_part: Callable[[Any], str | None] | None = None
+    """Reads the whole answer so far from one part of a stream, where its library is known."""
 
     def __init__(self, spec: Spec, trace: Trace, parent: Stage | None) -> None:
         self.spec = spec

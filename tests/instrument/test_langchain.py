@@ -444,3 +444,57 @@ def test_scores_of_any_kind_stay_with_their_documents(
     stage = recorded.stage("retrieve")
     assert ids(stage) == [f"d{n}" for n in range(len(given))]
     assert scores(stage) == recorded_scores
+
+
+MODES = (None, "values", "updates", "messages", ["updates", "messages"], ["values", "custom"])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("key", ["messages", "answer", "generation"])
+def test_a_graph_answers_alike_however_it_streams(recorded: Recorded, key: str, mode: Any) -> None:
+    """States, updates and messages are parts of one answer; modes and nodes are no texts of it."""
+    graph = pytest.importorskip("langgraph.graph")
+
+    class State(TypedDict, total=False):
+        question: str
+        documents: list[str]
+        answer: str
+        generation: str
+
+    model = GenericFakeChatModel(messages=iter([AIMessage(ANSWER)]))
+
+    def think(state: Any) -> dict[str, Any]:
+        return {"messages": [AIMessage("Let me see.")]} if key == "messages" else {"documents": []}
+
+    def reply(state: Any) -> dict[str, Any]:
+        said = model.invoke("q")
+        return {key: [said] if key == "messages" else said.content}
+
+    made = graph.StateGraph(graph.MessagesState if key == "messages" else State)
+    made.add_node("think", think)
+    made.add_node("reply", reply)
+    made.add_edge(graph.START, "think")
+    made.add_edge("think", "reply")
+    made.add_edge("reply", graph.END)
+    asked = {"messages": [("user", QUESTION)]} if key == "messages" else {"question": QUESTION}
+    for _ in made.compile().stream(asked, stream_mode=mode):
+        pass
+    request = recorded.stage("request")
+    assert (request["rag.query"], request.get("rag.answer")) == (QUESTION, ANSWER)
+
+
+def test_a_graph_whose_parts_say_nothing_has_no_answer(recorded: Recorded) -> None:
+    """Nothing is made up from the names of modes and nodes."""
+    graph = pytest.importorskip("langgraph.graph")
+
+    class State(TypedDict, total=False):
+        question: str
+        found: int
+
+    made = graph.StateGraph(State)
+    made.add_node("count", lambda state: {"found": 3})
+    made.add_edge(graph.START, "count")
+    made.add_edge("count", graph.END)
+    for _ in made.compile().stream({"question": QUESTION}, stream_mode=["updates", "debug"]):
+        pass
+    assert recorded.stage("request").get("rag.answer") is None

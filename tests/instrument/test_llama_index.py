@@ -21,6 +21,7 @@ from llama_index.core.base.llms.types import (
     CompletionResponseGen,
     LLMMetadata,
 )
+from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.llms.custom import CustomLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
@@ -163,6 +164,61 @@ def test_async_and_streaming_queries_record_the_same(recorded: Recorded) -> None
     assert recorded.stage("generate")["rag.outcome"] == "ok"
 
 
+def chat_engine(model: Any = None) -> Any:
+    return ContextChatEngine.from_defaults(retriever=index().as_retriever(), llm=model or Fixed())
+
+
+def test_a_chat_that_streams_is_a_request(recorded: Recorded) -> None:
+    """It ends when its whole answer is written, read by the service or not."""
+    reply = chat_engine().stream_chat(QUESTION)
+    assert " ".join(reply.response_gen) == ANSWER
+    expected = ["request", "retrieve", "assemble", "generate"]
+    assert kinds(recorded) == expected
+    assert recorded.stage("request")["rag.query"] == QUESTION
+    assert recorded.stage("request")["rag.answer"] == ANSWER.replace(" ", "")
+    assert len(ids(recorded.stage("retrieve"))) == 2
+
+    recorded.clear()
+    unread = chat_engine().stream_chat(QUESTION)
+    unread.write_response_to_history_thread.join()
+    assert kinds(recorded) == expected
+    assert recorded.stage("request")["rag.outcome"] == "ok"
+
+
+def test_an_async_chat_that_streams_is_a_request(recorded: Recorded) -> None:
+    """Its task writes the answer; the request ends with the task."""
+
+    async def ask() -> str:
+        reply = await chat_engine().astream_chat(QUESTION)
+        return " ".join([part async for part in reply.async_response_gen()])
+
+    assert asyncio.run(ask()) == ANSWER
+    assert kinds(recorded) == ["request", "retrieve", "assemble", "generate"]
+    assert recorded.stage("request")["rag.answer"] == ANSWER.replace(" ", "")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_chat_whose_stream_breaks_fails_its_request(recorded: Recorded) -> None:
+    """The reader gets the model's exception, and the request has ended with it."""
+
+    class Breaking(Fixed):
+        @llm_completion_callback()
+        def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+            def parts() -> Any:
+                yield CompletionResponse(text="You", delta="You")
+                raise ConnectionError("gone")
+
+            return parts()
+
+    reply = chat_engine(Breaking()).stream_chat(QUESTION)
+    thread = reply.write_response_to_history_thread
+    thread.join()
+    with pytest.raises(ConnectionError, match="gone"):
+        list(reply.response_gen)
+    assert recorded.stage("request")["rag.outcome"] == "error"
+    assert recorded.stage("request")["error.type"] == "ConnectionError"
+
+
 def test_a_fusion_has_its_legs(recorded: Recorded) -> None:
     """Each query's leg is a stage, and what the limit cut is named."""
     fusion = QueryFusionRetriever(
@@ -240,6 +296,7 @@ def test_results_are_the_same_with_and_without() -> None:
         return Fixed().chat([ChatMessage(content="hello")])
 
     same_result(lambda: engine().query(QUESTION), show)
+    same_result(lambda: list(chat_engine().stream_chat(QUESTION).response_gen))
     same_result(lambda: asyncio.run(engine().aquery(QUESTION)), show)
     same_result(streamed)
     same_result(chat)

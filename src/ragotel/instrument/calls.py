@@ -52,6 +52,8 @@ class Call:
     """Result or chunk of a model to attributes: usage, finish reasons."""
     said: Callable[[Any], Any] | None = None
     """Result of a model to what holds its text; None: the result itself."""
+    part: Callable[[Any], str | None] | None = None
+    """Part of a stream to the whole answer so far; None: the texts of the parts are the answer."""
     follow: Callable[[Stage, Any], bool] | None = None
     """Takes over a stream object; False: the result is complete."""
     reason: str | None = None
@@ -118,7 +120,7 @@ def begin(call: Call) -> Stage | None:
         stage = _open(spec, call, parent)
     if stage is None:
         return None
-    stage.name = call.name
+    stage.name, stage.read_part = call.name, call.part
     if isinstance(call.query, str):
         stage.query = call.query
     for key, value in call.values.items():

@@ -11,6 +11,7 @@ from typing import Any
 from ragotel import attributes as at
 from ragotel.candidates import read
 from ragotel.columns import Candidates
+from ragotel.instrument import graphs
 from ragotel.instrument.calls import Call, argument, recorded
 from ragotel.instrument.hooks import Family, Hook, Library
 from ragotel.instrument.reading import filter_of, first_text_of, reply_of, who_in
@@ -296,6 +297,19 @@ def _answer(result: Any) -> Any:
     return messages[-1] if isinstance(messages, list) and messages else result
 
 
+def _graph(instance: Any, args: Args, kwargs: Kwargs) -> Call:
+    call = _chain(instance, args, kwargs)
+    call.query = graphs.question_of(call.query)
+    call.read = lambda result: graphs.answer_of(result) or _answer(result)
+    return call
+
+
+def _graph_stream(instance: Any, args: Args, kwargs: Kwargs) -> Call:
+    call = _graph(instance, args, kwargs)
+    call.part = graphs.part_reader(instance, kwargs)
+    return call
+
+
 def _both(
     module: str, owner: str, names: tuple[str, ...], wrapper: Any, *, optional: bool = False
 ) -> tuple[Hook, ...]:
@@ -355,7 +369,8 @@ LIBRARY = Library(
         *_both("langchain_core.language_models.llms", "BaseLLM", _CALLS, recorded(_model)),
         *_both("langchain_core.runnables.base", "RunnableSequence", _CALLS, recorded(_chain)),
         *_both("langchain_classic.chains.base", "Chain", _CALLS[:2], recorded(_chain)),
-        *_both("langgraph.pregel", "Pregel", _CALLS, recorded(_chain)),
+        *_both("langgraph.pregel", "Pregel", _CALLS[:2], recorded(_graph)),
+        *_both("langgraph.pregel", "Pregel", _CALLS[2:], recorded(_graph_stream)),
     ),
     families=(
         Family("langchain_core.vectorstores.base", "VectorStore", _STORE_METHODS, with_base=True),

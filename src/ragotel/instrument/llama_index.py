@@ -5,16 +5,20 @@ Pipeline: llama-index's own call -> [instrument.llama_index] -> calls -> recorde
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel import faults
 from ragotel.answers import read_reply
 from ragotel.columns import Candidates
 from ragotel.instrument.calls import Call, argument, recorded
 from ragotel.instrument.hooks import Family, Hook, Library
 from ragotel.instrument.reading import columns, first_text_of, reply_of, texts_of
-from ragotel.record import Stage
+from ragotel.record import OK, Stage
+from ragotel.recorder import close_stage, fail_stage
 from ragotel.spec import ASSEMBLE, BLEND, FILTER, FUSE, GENERATE, REQUEST, RERANK, RETRIEVE
 from ragotel.streams import record_async_stream, record_stream
 
@@ -185,6 +189,60 @@ def _follow(stage: Stage, result: Any) -> bool:
     return True
 
 
+# A chat that streams is read by a thread or task of its own, which writes the history: the request
+# ends with that, however much of it the service reads.
+
+_chats: dict[int, tuple[Any, Stage]] = {}
+"""Streaming replies and their requests, by the reply's address, until their writer is done."""
+_chats_lock = threading.Lock()
+
+
+def _chat(instance: Any, args: Args, kwargs: Kwargs) -> Call:
+    call = _engine(instance, args, kwargs)
+    call.follow = _follow_chat
+    return call
+
+
+def _follow_chat(stage: Stage, result: Any) -> bool:
+    task = getattr(result, "awrite_response_to_history_task", None)
+    if task is not None:
+        task.add_done_callback(lambda _: _end_chat(stage, result))
+        return True
+    if getattr(result, "write_response_to_history_thread", None) is None:
+        return _follow(stage, result)
+    with _chats_lock:
+        is_over = result.is_done or result.exception is not None
+        if not is_over:
+            _chats[id(result)] = (result, stage)
+    if is_over:
+        _end_chat(stage, result)
+    return True
+
+
+def _write(wrapped: Any, instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    try:
+        return wrapped(*args, **kwargs)
+    finally:
+        with _chats_lock:
+            _, stage = _chats.pop(id(instance), (None, None))
+        if stage is not None:
+            _end_chat(stage, instance)
+
+
+def _end_chat(stage: Stage, result: Any) -> None:
+    try:
+        stage.answer = result.response or None
+        task = result.awrite_response_to_history_task
+        if task is not None and task.cancelled():
+            fail_stage(stage, asyncio.CancelledError())
+        elif result.exception is not None:
+            fail_stage(stage, result.exception)
+        else:
+            close_stage(stage, OK)
+    except Exception:
+        faults.note("end the request of a chat that streams")
+
+
 _BASE = "llama_index.core.base"
 _FUSION = "llama_index.core.retrievers.fusion_retriever"
 
@@ -217,6 +275,11 @@ LIBRARY = Library(
             Hook(f"{_BASE}.base_query_engine", f"BaseQueryEngine.{name}", recorded(_engine))
             for name in ("query", "aquery")
         ),
+        Hook(
+            "llama_index.core.chat_engine.types",
+            "StreamingAgentChatResponse.write_response_to_history",
+            _write,
+        ),
     ),
     families=(
         Family(
@@ -231,7 +294,10 @@ LIBRARY = Library(
         Family(
             "llama_index.core.chat_engine.types",
             "BaseChatEngine",
-            {name: recorded(_engine) for name in ("chat", "achat")},
+            {
+                **{name: recorded(_engine) for name in ("chat", "achat")},
+                **{name: recorded(_chat) for name in ("stream_chat", "astream_chat")},
+            },
         ),
     ),
 )
