@@ -5,11 +5,13 @@ Pipeline: encoding -> [casting] -> span attributes
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from ragotel import attributes as at
+from ragotel.columns import Looks
 from ragotel.content import Attributes
-from ragotel.fields import to_count
+from ragotel.fields import to_count, to_id
 from ragotel.lists import dump, finite_scores
 from ragotel.privacy import bounded
 
@@ -21,6 +23,7 @@ _INT_KEYS = frozenset(
 _FLOAT_KEYS = frozenset((at.TEMPERATURE, at.MEAN_CHARS_PER_DOC))
 _LIST_KEYS = frozenset((at.TAGS, at.FINISH_REASONS, at.CITATIONS))
 _MAX_LISTED = 1000
+_LOOKS = 10_000
 
 
 def put_value(made: Attributes, key: str, value: Any) -> None:
@@ -40,7 +43,11 @@ def put_value(made: Attributes, key: str, value: Any) -> None:
     elif isinstance(value, (int, float)):
         made[key] = str(value)
     elif value is not None:
-        text = dump(_plain(value)) if isinstance(value, (dict, list, tuple)) else str(value)
+        text = (
+            dump(_plain(value, Looks(_LOOKS)))
+            if isinstance(value, (dict, list, tuple))
+            else str(value)
+        )
         made[key] = bounded(text)
 
 
@@ -48,21 +55,26 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [bounded(f"{key}:{_word(item)}") for key, item in list(value.items())[:_MAX_LISTED]]
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [bounded(str(item)) for item in list(value)[:_MAX_LISTED] if item is not None]
-    return [bounded(str(value))]
+        return [
+            bounded(to_id(item) or "") for item in list(value)[:_MAX_LISTED] if item is not None
+        ]
+    return [bounded(to_id(value) or "")]
 
 
 def _word(value: Any) -> str:
     """*value* as JSON spells it where Python has a spelling of its own."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else to_id(value) or ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, looks: Looks) -> Any:
     """Reduce a filter to JSON: whatever is neither text nor number becomes its type's name."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in list(value.items())[:_MAX_LISTED]}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in list(value)[:_MAX_LISTED]]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if looks.left > 0 and isinstance(value, dict):
+        return {
+            to_id(key) or "": _plain(part, looks)
+            for key, part in looks.take(islice(value.items(), _MAX_LISTED))
+        }
+    if looks.left > 0 and isinstance(value, (list, tuple)):
+        return [_plain(part, looks) for part in looks.take(islice(value, _MAX_LISTED))]
     return type(value).__name__

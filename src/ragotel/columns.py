@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, TypeAlias
 
+from ragotel.fields import to_id
+
 Column: TypeAlias = "list[Any]"
 
 READ_LIMIT = 5_000
@@ -99,4 +101,4 @@ def _settled_id(value: Any) -> Any:
     if isinstance(value, (str, int, float, bytes)) or value is None:
         return value
     item = getattr(value, "item", None)
-    return item() if callable(item) else str(value)
+    return item() if callable(item) else to_id(value)

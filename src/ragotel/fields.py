@@ -6,6 +6,9 @@ Pipeline: result of a stage -> candidates -> [fields] -> encoding
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Mapping
+from itertools import islice
 
 ID_NAMES = (
     "id", "chunk_id", "doc_id", "node_id", "document_id", "passage_id", "point_id", "uuid", "_id",
@@ -47,6 +50,9 @@ COLUMN_NAMES = {
 """The parallel lists of a dict of lists or of a data frame."""
 
 NAN, INF, INVALID = "nan", "inf", "invalid"
+_HEAVIEST_ID = 4096
+"""Characters and parts of a container that is an id."""
+_DEEPEST_ID = 5
 
 
 def to_score(value: object) -> tuple[float | None, str | None]:
@@ -70,8 +76,8 @@ def to_id(value: object) -> str | None:
         return str(value) or None
     if value is None:
         return None
-    if not isinstance(value, (int, float)) and hasattr(value, "item"):
-        value = value.item()
+    if not isinstance(value, (int, float)) and callable(item := getattr(value, "item", None)):
+        value = item()
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -79,7 +85,25 @@ def to_id(value: object) -> str | None:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace") or None
-    return str(value) or None
+    return (str(value) or None) if _weight(value, 0) <= _HEAVIEST_ID else None
+
+
+def _weight(value: object, depth: int) -> int:
+    """How much of an id a container is: lists of lists have texts of gigabytes."""
+    if isinstance(value, (str, bytes)):
+        return len(value) + 1
+    if isinstance(value, Mapping):
+        value = [*islice(value, _HEAVIEST_ID), *islice(value.values(), _HEAVIEST_ID)]
+    if not isinstance(value, (list, tuple, set, frozenset, deque)):
+        return 1
+    if depth == _DEEPEST_ID:
+        return _HEAVIEST_ID + 1
+    weight = 1
+    for part in islice(value, _HEAVIEST_ID):
+        if weight > _HEAVIEST_ID:
+            break
+        weight += _weight(part, depth + 1)
+    return weight
 
 
 def to_text(value: object) -> str | None:

@@ -531,3 +531,18 @@ def test_pairs_that_hold_themselves_are_read_to_a_depth() -> None:
     Walked.steps = 0
     read([row] * 100)
     assert 0 < Walked.steps < 100 * 100
+
+
+def test_a_nest_of_lists_is_no_id() -> None:
+    """Its text would take gigabytes; a pair, or an object of a document store, is one."""
+    nest: list[Any] = ["x" * 1_000]
+    for _ in range(4):
+        nest = [nest] * 1_000
+    itself: list[Any] = []
+    itself.append(itself)
+    ids = [("doc", 1), {"$oid": "5f"}, nest, itself, dict.fromkeys(range(9_000), "x")]
+    with recording() as sink:
+        ragotel.retrieve(lambda: [{"id": one, "text": "t", "score": 1.0} for one in ids])()
+        rows = sink.stage("retrieve")[at.DOCUMENTS]
+    assert [row.get("id") for row in rows][:2] == ["('doc', 1)", "{'$oid': '5f'}"]
+    assert [row.get("id") for row in rows][2:] == [rows[2].get("id")] * 3
