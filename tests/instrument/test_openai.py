@@ -16,7 +16,8 @@ from laws import Patched, assert_cancels, assert_fails, ids, kinds, same_result
 from model_server import ANSWER
 
 import ragotel
-from ragotel.testing import Recorded
+from ragotel import instrument
+from ragotel.testing import Recorded, recording
 
 PROMPT = f"{TEXTS['returns-1']}\n\n{QUESTION}"
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": PROMPT}]
@@ -229,3 +230,28 @@ def test_uninstrumented_is_untouched(patched: Patched) -> None:
 def test_targets_are_there(patched: Patched) -> None:
     """The installed release has all that the patch table names."""
     patched.assert_targets("openai")
+
+
+@pytest.mark.parametrize(
+    "below", ["openinference.instrumentation.openai", "opentelemetry.instrumentation.openai"]
+)
+def test_a_stream_that_another_instrumentation_wraps(server: str, below: str) -> None:
+    """Patched before ours, it hands on a stream of its own: the client's is inside of that."""
+    provider = pytest.importorskip("opentelemetry.sdk.trace").TracerProvider()
+    theirs = pytest.importorskip(below).OpenAIInstrumentor()
+    instrument.uninstrument()
+    theirs.instrument(tracer_provider=provider, skip_dep_check=True)
+    try:
+        with recording() as sink:
+            assert streamed(server) == ANSWER
+            left = chat(server, stream=True)
+            next(iter(left))
+            left.close()
+            told = [
+                (stage["rag.outcome"], stage.get("gen_ai.usage.input_tokens"))
+                for stage in sink.stages("generate")
+            ]
+            assert told == [("ok", 70), ("stopped_early", None)]
+    finally:
+        instrument.uninstrument()
+        theirs.uninstrument()

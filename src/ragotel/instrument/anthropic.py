@@ -17,7 +17,7 @@ from ragotel import faults
 from ragotel.instrument.calls import Call, recorded
 from ragotel.instrument.hooks import Hook, Library
 from ragotel.instrument.reading import reply_of
-from ragotel.instrument.streaming import follow_iterator
+from ragotel.instrument.streaming import follow_iterator, stream_within
 from ragotel.record import Stage
 from ragotel.spec import GENERATE
 
@@ -94,8 +94,8 @@ _HELPERS = ("MessageStream", "BetaMessageStream", "AsyncMessageStream", "BetaAsy
 
 
 def _follow(stage: Stage, result: Any) -> bool:
-    kind = type(result).__name__
-    return (kind in _STREAMS or kind in _HELPERS) and follow_iterator(stage, result)
+    stream = stream_within(result, (*_STREAMS, *_HELPERS))
+    return stream is not None and follow_iterator(stage, stream)
 
 
 _RESOURCES = "anthropic.resources"

@@ -13,7 +13,7 @@ from ragotel.columns import Candidates
 from ragotel.instrument.calls import Call, recorded
 from ragotel.instrument.hooks import Hook, Library
 from ragotel.instrument.reading import columns, filter_of, reply_of
-from ragotel.instrument.streaming import follow_iterator
+from ragotel.instrument.streaming import follow_iterator, stream_within
 from ragotel.record import Stage
 from ragotel.spec import GENERATE, RETRIEVE
 
@@ -110,8 +110,8 @@ def _unpacked(result: Any) -> Any:
 def _follow(stage: Stage, result: Any) -> bool:
     if _is_raw(result) and getattr(result, "_stream", False):
         result = result.parse()
-    kind = type(result).__name__
-    return kind in ("Stream", "AsyncStream") and follow_iterator(stage, result)
+    stream = stream_within(result, ("Stream", "AsyncStream"))
+    return stream is not None and follow_iterator(stage, stream)
 
 
 def _search(instance: Any, args: Args, kwargs: Kwargs) -> Call:

@@ -13,6 +13,8 @@ from ragotel import faults
 from ragotel.record import Stage
 from ragotel.streams import record_async_stream, record_stream
 
+_MOST_WRAPPERS = 4
+
 
 def follow_iterator(stage: Stage, stream: Any, name: str = "_iterator") -> bool:
     """Record what *stream* yields, by wrapping the iterator that it keeps under *name*.
@@ -33,6 +35,16 @@ def follow_iterator(stage: Stage, stream: Any, name: str = "_iterator") -> bool:
     if inspect.isfunction(getattr(type(stream), "close", None)):
         stream.close = close
     return True
+
+
+def stream_within(result: Any, kinds: tuple[str, ...]) -> Any:
+    """The client's own stream of one of *kinds*, also where another instrumentation wraps it."""
+    for _ in range(_MOST_WRAPPERS):
+        if type(result).__name__ in kinds:
+            return result
+        inner = [getattr(result, name, None) for name in ("__wrapped__", "_self_stream")]
+        result = next((one for one in inner if one is not None), None)
+    return None
 
 
 # The stream is held weakly: a cycle would leave a dropped stream open until it is collected.
