@@ -303,7 +303,8 @@ def _answer(stage: Stage) -> str | None:
         return stage.answer
     if stage.parts is None:
         return None
-    return "".join(part for part in stage.parts if isinstance(part, str))
+    texts = [part for part in stage.parts if isinstance(part, str)]
+    return "".join(texts) if texts or not stage.parts else None
 
 
 def _set_aside(trace: Trace, stages: list[Stage]) -> None:

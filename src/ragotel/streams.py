@@ -21,6 +21,9 @@ from ragotel.recorder import close_stage, end_stage, fail_stage
 from ragotel.spec import GENERATE, REQUEST
 
 _MAX_PARTS = 200_000
+_LABELLED = 8
+_MODES = frozenset(("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"))
+"""What LangGraph names the parts of a stream by."""
 
 
 def take_over(stage: Stage, result: Any) -> Any:
@@ -113,6 +116,11 @@ def _chunk_text(stage: Stage, item: Any) -> str | None:
         if stage.read_chunk is not None:
             # Some libraries repeat the whole text in each chunk; the request keeps the answer.
             return None
+    if isinstance(item, tuple):
+        # A label and its payload, as (event, data) or LangGraph's (mode, part), or a text with
+        # something beside it: of several texts none is known to be the answer.
+        texts = [text for one in item[:_LABELLED] if (text := text_of_answer(one)) is not None]
+        return texts[0] if len(texts) == 1 and texts[0] not in _MODES else None
     return text_of_answer(item)
 
 

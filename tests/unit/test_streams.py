@@ -250,3 +250,27 @@ def test_a_generator_resumed_in_another_context_does_not_leak(recorded: Recorded
         context = copy_context()
         context.run(next, running)
         assert context.run(ragotel.current_request_id) is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer"),
+    [
+        ([("Hel", {"index": 0}), ("lo", {"index": 1})], "Hello"),
+        ([("token", "Hel"), ("token", "lo")], None),
+        ([("updates", {"node": {"found": 3}})], None),
+        ([{"event": "done"}], None),
+        ([""], ""),
+        ([], None),
+    ],
+)
+def test_labels_of_parts_are_no_answer(
+    recorded: Recorded, parts: list[Any], answer: str | None
+) -> None:
+    """Of parts with several texts none is known to be the answer; without a text there is none."""
+
+    @ragotel.request
+    def ask(question: str) -> Iterator[Any]:
+        yield from parts
+
+    assert list(ask("q?")) == parts
+    assert recorded.stage("request").get(at.ANSWER) == answer
