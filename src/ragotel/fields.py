@@ -51,7 +51,9 @@ COLUMN_NAMES = {
 
 NAN, INF, INVALID = "nan", "inf", "invalid"
 _HEAVIEST_ID = 4096
-"""Characters and parts of a container that is an id."""
+"""Of a container that is an id: its characters, and some for each part."""
+_A_PART = 128
+_MOST_PARTS = _HEAVIEST_ID // _A_PART
 _DEEPEST_ID = 5
 
 
@@ -91,15 +93,15 @@ def to_id(value: object) -> str | None:
 def _weight(value: object, depth: int) -> int:
     """How much of an id a container is: lists of lists have texts of gigabytes."""
     if isinstance(value, (str, bytes)):
-        return len(value) + 1
+        return len(value) + _A_PART
     if isinstance(value, Mapping):
-        value = [*islice(value, _HEAVIEST_ID), *islice(value.values(), _HEAVIEST_ID)]
+        value = [*islice(value, _MOST_PARTS), *islice(value.values(), _MOST_PARTS)]
     if not isinstance(value, (list, tuple, set, frozenset, deque)):
-        return 1
+        return _A_PART
     if depth == _DEEPEST_ID:
         return _HEAVIEST_ID + 1
-    weight = 1
-    for part in islice(value, _HEAVIEST_ID):
+    weight = _A_PART
+    for part in islice(value, _MOST_PARTS):
         if weight > _HEAVIEST_ID:
             break
         weight += _weight(part, depth + 1)
