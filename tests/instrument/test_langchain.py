@@ -15,6 +15,7 @@ from corpus import QUESTION, TEXTS, embed, nearest, overlap
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
 from langchain_classic.retrievers.document_compressors import CrossEncoderReranker
 from langchain_classic.retrievers.document_compressors.cross_encoder import BaseCrossEncoder
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -24,7 +25,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnablePassthrough
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from laws import Patched, dropped, ids, kinds, rows, same_result, scores
 
@@ -498,3 +499,74 @@ def test_a_graph_whose_parts_say_nothing_has_no_answer(recorded: Recorded) -> No
     for _ in made.compile().stream({"question": QUESTION}, stream_mode=["updates", "debug"]):
         pass
     assert recorded.stage("request").get("rag.answer") is None
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_each_input_of_a_batch_is_a_request(recorded: Recorded, size: int, is_async: bool) -> None:
+    """Whatever thread or task a step runs in, its stage belongs to the request of its input."""
+    store = InMemoryVectorStore(HashEmbeddings())
+    store.add_documents([Document(page_content=text, id=key) for key, text in TEXTS.items()])
+    fixed = [store.as_retriever(search_kwargs={"k": k}) for k in (2, 3)]
+    searched: Any = ContextualCompressionRetriever(
+        base_compressor=CrossEncoderReranker(model=Overlap(), top_n=1),
+        base_retriever=EnsembleRetriever(retrievers=list(fixed), weights=[0.5, 0.5]),
+    )
+    context: Any = searched | (lambda found: found[0].page_content)
+    beside: Any = RunnableLambda(lambda q: store.similarity_search_with_score(q, 1)[0][1])
+    model = GenericFakeChatModel(messages=iter([AIMessage(f"a{n}") for n in range(size)]))
+    parts: Any = {"context": context, "beside": beside, "question": RunnablePassthrough()}
+    prompt = ChatPromptTemplate.from_template("{context} {beside} {question}")
+    chain = parts | prompt | model | StrOutputParser()
+    asked = [f"{QUESTION} {n}" for n in range(size)]
+    who: Any = {"metadata": {"user_id": "ana"}}
+    given = asyncio.run(chain.abatch(asked, who)) if is_async else chain.batch(asked, who)
+    requests = recorded.stages("request")
+    assert [(one["rag.query"], one["user.id"]) for one in requests] == [(q, "ana") for q in asked]
+    assert [one["rag.answer"] for one in requests] == given
+    for one in requests:
+        mine = [
+            span["attributes"]["rag.stage"]
+            for span in recorded.spans
+            if span["attributes"]["rag.request.id"] == one["rag.request.id"]
+        ]
+        stages = ["retrieve", "retrieve", "retrieve", "fuse", "rerank", "assemble", "generate"]
+        assert sorted(mine) == sorted(["request", *stages])
+
+
+def test_a_batch_keeps_its_exceptions(recorded: Recorded) -> None:
+    """As the service asked for: raised, or in the place of the result."""
+
+    def only_good(text: str) -> str:
+        if text == "bad":
+            raise ValueError(text)
+        return text
+
+    chain: Any = RunnableLambda(only_good) | StrOutputParser()
+    with pytest.raises(ValueError, match="bad"):
+        chain.batch(["good", "bad"])
+    recorded.clear()
+    good, bad = chain.batch(["good", "bad"], return_exceptions=True)
+    assert (good, str(bad)) == ("good", "bad")
+    outcomes = [(one["rag.query"], one["rag.outcome"]) for one in recorded.stages("request")]
+    assert outcomes == [("good", "ok"), ("bad", "error")]
+    assert chain.batch([]) == []
+
+
+def test_a_batch_gives_what_it_would_give() -> None:
+    """Results and what the service's own callbacks hear are the same."""
+
+    def run() -> Any:
+        heard: list[str] = []
+
+        class Ear(BaseCallbackHandler):
+            def on_chain_start(self, serialized: Any, inputs: Any, **kw: Any) -> None:
+                heard.append(f"{kw.get('name')} {inputs}")
+
+        chain: Any = RunnableLambda(str.upper).with_config(run_name="up") | StrOutputParser()
+        config: Any = {"callbacks": [Ear()], "max_concurrency": 1, "tags": ["t"]}
+        given = chain.batch(["a", "b"], config)
+        assert len(config["callbacks"]) == 1
+        return given, sorted(heard)
+
+    same_result(run)

@@ -12,6 +12,7 @@ from ragotel import attributes as at
 from ragotel.candidates import read
 from ragotel.columns import Candidates
 from ragotel.instrument import graphs
+from ragotel.instrument.batches import each, recorded_within, through, within
 from ragotel.instrument.calls import Call, argument, recorded
 from ragotel.instrument.hooks import Family, Hook, Library
 from ragotel.instrument.reading import filter_of, first_text_of, reply_of, who_in
@@ -316,38 +317,21 @@ def _both(
     return tuple(Hook(module, f"{owner}.{name}", wrapper, optional) for name in names)
 
 
+_BATCHES = ("batch", "abatch")
 _CALLS = ("invoke", "ainvoke", "stream", "astream")
 _STORE_METHODS = {
-    name: recorded(describe)
+    f"{prefix}{name}": recorded(describe)
     for describe, names in (
-        (
-            _store,
-            (
-                "similarity_search_with_score",
-                "asimilarity_search_with_score",
-                "similarity_search_with_score_by_vector",
-            ),
-        ),
-        (
-            _store_relevance,
-            (
-                "similarity_search_with_relevance_scores",
-                "asimilarity_search_with_relevance_scores",
-            ),
-        ),
+        (_store, ("similarity_search_with_score", "similarity_search_with_score_by_vector")),
+        (_store_relevance, ("similarity_search_with_relevance_scores",)),
         (
             _store_documents,
-            (
-                "similarity_search",
-                "asimilarity_search",
-                "similarity_search_by_vector",
-                "asimilarity_search_by_vector",
-                "max_marginal_relevance_search",
-                "amax_marginal_relevance_search",
-            ),
+            ("similarity_search", "similarity_search_by_vector", "max_marginal_relevance_search"),
         ),
     )
     for name in names
+    for prefix in ("", "a")
+    if prefix + name != "asimilarity_search_with_score_by_vector"
 }
 _ENSEMBLE = "langchain_classic.retrievers.ensemble"
 _CROSS_ENCODER = "langchain_classic.retrievers.document_compressors.cross_encoder"
@@ -357,17 +341,28 @@ LIBRARY = Library(
     package="langchain-core",
     versions=">=0.3,<2",
     hooks=(
-        *_both("langchain_core.retrievers", "BaseRetriever", _CALLS[:2], recorded(_retriever)),
-        Hook(_ENSEMBLE, "EnsembleRetriever.weighted_reciprocal_rank", recorded(_fusion)),
-        *_both("langchain_core.prompts.base", "BasePromptTemplate", _CALLS[:2], recorded(_prompt)),
+        *_both(
+            "langchain_core.retrievers", "BaseRetriever", _CALLS[:2], recorded_within(_retriever)
+        ),
+        Hook(_ENSEMBLE, "EnsembleRetriever.weighted_reciprocal_rank", recorded_within(_fusion)),
+        *_both(
+            "langchain_core.prompts.base",
+            "BasePromptTemplate",
+            _CALLS[:2],
+            recorded_within(_prompt),
+        ),
         *_both(
             "langchain_core.language_models.chat_models",
             "BaseChatModel",
             ("_generate_with_cache", "_agenerate_with_cache", "stream", "astream"),
-            recorded(_model),
+            recorded_within(_model),
         ),
-        *_both("langchain_core.language_models.llms", "BaseLLM", _CALLS, recorded(_model)),
-        *_both("langchain_core.runnables.base", "RunnableSequence", _CALLS, recorded(_chain)),
+        *_both("langchain_core.language_models.llms", "BaseLLM", _CALLS, recorded_within(_model)),
+        *_both(
+            "langchain_core.runnables.base", "RunnableSequence", _CALLS, recorded_within(_chain)
+        ),
+        *_both("langchain_core.runnables.base", "RunnableSequence", _BATCHES, each(_chain)),
+        *_both("langchain_core.runnables.base", "RunnableLambda", _CALLS[:2], within(through)),
         *_both("langchain_classic.chains.base", "Chain", _CALLS[:2], recorded(_chain)),
         *_both("langgraph.pregel", "Pregel", _CALLS[:2], recorded(_graph)),
         *_both("langgraph.pregel", "Pregel", _CALLS[2:], recorded(_graph_stream)),
@@ -378,8 +373,8 @@ LIBRARY = Library(
             "langchain_core.documents.compressor",
             "BaseDocumentCompressor",
             {
-                "compress_documents": recorded(_compressor),
-                "acompress_documents": recorded(_compressor),
+                "compress_documents": recorded_within(_compressor),
+                "acompress_documents": recorded_within(_compressor),
             },
         ),
         Family(
