@@ -52,7 +52,7 @@ COLUMN_NAMES = {
 NAN, INF, INVALID = "nan", "inf", "invalid"
 _HEAVIEST_ID = 4096
 """Of a container that is an id: its characters, and some for each part."""
-_A_PART = 128
+_A_PART = 512
 _MOST_PARTS = _HEAVIEST_ID // _A_PART
 _DEEPEST_ID = 5
 
