@@ -11,6 +11,7 @@ import pytest
 import ragotel
 from cli_store import REQUESTS, Ran, fill, run_in
 from ragotel.store import Store
+from ragotel.triage.erase import erase, keys_of_user, wait_for_files
 from seed_service import serving
 
 MARK = "Zyzzyva"
@@ -127,6 +128,18 @@ def test_a_user_is_erased_from_every_table(
     left = counts(store, f"not ({of_ana})")
     assert left.pop("otel_traces_trace_id_ts") == 1
     assert left == others
+
+
+def test_files_from_before_are_named_until_they_are_gone(
+    store: Store, story: dict[str, str]
+) -> None:
+    """The engine keeps them a while: they are counted, and its setting is as it was afterwards."""
+    keys = keys_of_user(store, "anamarie")
+    assert wait_for_files(store, ["rag_prompts"], 0.0) == 0
+    erase(store, keys)
+    assert wait_for_files(store, ["rag_prompts"], 0.0) > 0
+    table = store.scalar("show create table rag_prompts")
+    assert "old_parts_lifetime" not in table
 
 
 def test_one_request_is_erased(

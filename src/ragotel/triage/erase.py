@@ -3,12 +3,14 @@
 Pipeline: person -> [triage] -> otel_traces and the typed tables
 
 The rows are deleted by mutations, which rewrite the parts on the disk: nothing stays behind for a
-later merge. `rag_requests` comes last, so that an erasure that was cut off can be run again.
+later merge. The engine keeps the files from before for some minutes; `wait_for_files` has it delete
+them. `rag_requests` comes last, so that an erasure that was cut off can be run again.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +26,11 @@ _OF_REQUESTS = (
     *("rag_probes", "rag_ablations", "rag_label_decisions"),
 )
 _ROWS_AT_ONCE = 10_000
+_POLL_S = 0.5
+_OLD_FILES = (
+    "select table, name from system.parts "
+    "where database = currentDatabase() and not active and table in {tables:Array(String)}"
+)
 
 
 class Erased(NamedTuple):
@@ -94,6 +101,28 @@ def erase(
             left = found if is_dry or not found else int(store.scalar(count, parameters))
             tables.append(Erased(table, found, left))
     return Erasure(len(keys), traces, tables)
+
+
+def wait_for_files(store: Store, tables: Sequence[str], timeout_s: float = 180.0) -> int:
+    """Have the engine delete the files that its tables' rows were in before; the number left.
+
+    It looks for such files every half a minute or so. Files that become old meanwhile, as merges
+    make them, are not waited for.
+    """
+    parameters = {"tables": list(tables)}
+    old = set(store.query(_OLD_FILES, parameters).result_rows)
+    waited = sorted({table for table, _ in old})
+    try:
+        for table in waited:
+            store.command(f"alter table {table} modify setting old_parts_lifetime = 0")
+        until = time.monotonic() + timeout_s
+        while old and time.monotonic() < until:
+            time.sleep(_POLL_S)
+            old &= set(store.query(_OLD_FILES, parameters).result_rows)
+    finally:
+        for table in waited:
+            store.command(f"alter table {table} reset setting old_parts_lifetime")
+    return len(old)
 
 
 @contextmanager
