@@ -8,6 +8,7 @@ task, and tells the hooks further down which request they work for.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -77,16 +78,17 @@ def _but(kwargs: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 def _carrier(stage: Stage) -> Any:
     """A handler that hears nothing, and has *stage*."""
+    handler = _silent_handler()()
+    setattr(handler, _STAGE, stage)
+    return handler
+
+
+@functools.cache
+def _silent_handler() -> Any:
     from langchain_core.callbacks import BaseCallbackHandler
 
     names = [name for name in dir(BaseCallbackHandler) if name.startswith("ignore_")]
-    kind = type("RagotelHandler", (BaseCallbackHandler,), dict.fromkeys(names, True))
-    return _with_stage(kind(), stage)
-
-
-def _with_stage(handler: Any, stage: Stage) -> Any:
-    setattr(handler, _STAGE, stage)
-    return handler
+    return type("RagotelHandler", (BaseCallbackHandler,), dict.fromkeys(names, True))
 
 
 async def _awaited(begun: Sequence[tuple[Stage, Any]], coroutine: Any) -> Any:
