@@ -250,3 +250,14 @@ def test_unfinished_bodies_hold_no_statement_up(shared_server: Served) -> None:
     finally:
         for connection in waiting:
             connection.close()
+
+
+@pytest.mark.parametrize("address", ["otlp_http", "url"])
+def test_a_header_that_never_ends_is_cut_off(shared_server: Served, address: str) -> None:
+    """Before any token is asked for, by either HTTP port; the next client is answered."""
+    port = urllib.parse.urlsplit(getattr(shared_server, address)).port
+    endless = b"POST /v1/traces HTTP/1.1\r\nX: " + b"x" * (64 << 20)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    with connection, pytest.raises(ConnectionError):
+        connection.sendall(endless)
+    assert shared_server.sql("select 1 as one") == [{"one": 1}]

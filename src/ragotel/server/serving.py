@@ -254,6 +254,8 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                # The other parser, taken where it is installed, has no limit for headers.
+                http="h11",
                 log_level="warning",
                 access_log=False,
                 lifespan="off",
