@@ -10,6 +10,7 @@ import textwrap
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -119,3 +120,43 @@ def ask(url: str) -> bytes:
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
+
+
+def test_gevent(receiver: Receiver, url: str) -> None:
+    """Greenlets go on in both processes of a fork; each request arrives once all the same."""
+    pytest.importorskip("gevent")
+    body = """
+    from gevent import monkey
+    monkey.patch_all()
+    import os, sys, gevent, ragotel
+    ragotel.configure("bot", batch_interval_s=0.05)
+
+    @ragotel.retrieve
+    def search(query):
+        gevent.sleep(0.01)
+        return [{"id": "a", "score": 0.5}]
+
+    @ragotel.request
+    def answer(question):
+        gevent.joinall([gevent.spawn(search, question) for _ in range(2)])
+        return "yes"
+
+    gevent.joinall([gevent.spawn(answer, f"q{n}") for n in range(20)])
+    if os.fork() == 0:
+        answer("of the child")
+        sys.exit()
+    os.wait()
+    killed = gevent.spawn(answer, "killed")
+    gevent.sleep(0.003)
+    killed.kill()
+    """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(body)],
+        env={**os.environ, "RAGOTEL_ENDPOINT": url},
+        check=True,
+        timeout=60,
+    )
+    asked = {span["gen_ai.retrieval.query.text"] for span in receiver.named("retrieval")}
+    outcomes = Counter(span["rag.outcome"] for span in receiver.named("rag.request"))
+    assert asked >= {"of the child", *(f"q{n}" for n in range(20))}
+    assert outcomes == {"ok": 21, "cancelled": 1}

@@ -6,6 +6,7 @@ Pipeline: worker -> [courier] -> transport -> receiver
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -71,6 +72,7 @@ class Courier:
         replay: Replay | None = None,
     ) -> None:
         self._settings = settings
+        self._pid = os.getpid()
         self._replay = replay
         self._spool_cause = ""
         """Why the spool did not take the last message that it was given."""
@@ -131,6 +133,9 @@ class Courier:
         give_up_at = time.monotonic() + self._settings.retry_s
         attempt = 0
         while True:
+            if self._pid != os.getpid():
+                # A greenlet that a fork copied: the message is the parent's to send.
+                return
             attempt += 1
             answer = self._send(message)
             if answer.verdict == "ok":
@@ -278,6 +283,12 @@ class Courier:
             cause = self._spool_cause or cause
         log.warning("ragotel gave up a message of %d spans: %s", len(batch.pieces), answer.detail)
         self._accounts.lost(batch, cause)
+
+    def disconnect(self) -> None:
+        """Close this process's end of a connection that a fork copied."""
+        transport = self._transport
+        if transport is not None and transport.can_close_after_fork:
+            transport.close()
 
     def close(self) -> None:
         if self._replay is not None:

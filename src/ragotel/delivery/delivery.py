@@ -182,7 +182,9 @@ class Delivery:
 
     def renew(self) -> Line:
         """Start afresh in a forked child: what the parent queued is the parent's to send."""
-        self._line = Line(self.settings, self._callbacks)
+        before, self._line = self._line, Line(self.settings, self._callbacks)
+        if "gevent" in sys.modules:
+            before.worker.leave_to_parent()
         return self._line
 
     def _current(self) -> Line:

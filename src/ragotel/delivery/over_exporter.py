@@ -26,6 +26,7 @@ class ExporterTransport:
     """Hands ReadableSpans to the exporter, which does not tell what kind of failure it met."""
 
     overhead_bytes = 0
+    can_close_after_fork = False
 
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
         assert settings.exporter is not None

@@ -33,6 +33,8 @@ _ANSWER_BYTES = 64 * 1024
 class HttpTransport(OtlpCodec):
     """Sends with the standard library, so that nothing else has to be installed or instrumented."""
 
+    can_close_after_fork = True
+
     def __init__(self, settings: Settings, envelope: Envelope) -> None:
         super().__init__(settings, envelope)
         self.sends_gzip = self._gzip

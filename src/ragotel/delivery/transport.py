@@ -39,6 +39,8 @@ class Transport(Protocol):
 
     overhead_bytes: int
     """Size of a message without spans."""
+    can_close_after_fork: bool
+    """Whether `close` in a forked child leaves the parent's connection as it is."""
 
     def encode(self, span: SpanData, limit_bytes: int) -> tuple[Any, int, bool]:
         """Give the encoded span, its size in bytes, and whether it was cut to fit *limit_bytes*."""
@@ -75,6 +77,7 @@ class Storable(Transport, Protocol):
 class OtlpCodec:
     """The half of both OTLP transports that makes bytes."""
 
+    can_close_after_fork = False
     sends_gzip = False
     """Whether `send` takes compressed bytes."""
 

@@ -9,6 +9,7 @@ share the interpreter with it, do not wait. Every exception ends at the request 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,7 @@ class Worker:
         self._ledger = ledger
         self._accounts = Accounts(queue, ledger)
         self._alarm = Alarm()
+        self._pid = os.getpid()
         self._courier = Courier(
             settings, self._accounts, ledger, self._alarm, make_transport, replay
         )
@@ -139,11 +141,21 @@ class Worker:
                 except Exception:
                     log.exception("ragotel: the delivery goes on after an error of its own")
                     time.sleep(_POLL_S)
-            self._end()
+            if self._pid == os.getpid():
+                self._end()
         finally:
             context.detach(token)
 
+    def leave_to_parent(self) -> None:
+        """Let go of the parent's connection, in a child that a fork gave a copy of this worker.
+
+        Threads end with a fork, but greenlets go on in both processes.
+        """
+        self._courier.disconnect()
+
     def _is_over(self) -> bool:
+        if self._pid != os.getpid():
+            return True
         if self._alarm.stop_by is None:
             return False
         is_idle = not len(self._queue) and not self._batch.parts
