@@ -194,3 +194,36 @@ def test_memory_is_bounded_by_the_limit(receiver: Receiver, url: str) -> None:
         os._exit(0)
     """
     assert run(url, body) == 0
+
+
+def test_sigterm_while_a_lock_is_held(receiver: Receiver, url: str) -> None:
+    """A signal that meets the delivery's own code waits until that has let go of its locks."""
+    body = """
+        queue = delivery._line.queue
+        def offer(pending):
+            with queue._lock:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return type(queue).offer(queue, pending)
+        delivery.submit(FakeRequest(1))
+        queue.offer = offer
+        delivery.submit(FakeRequest(2))
+        time.sleep(30)
+    """
+    assert run(url, body) == -signal.SIGTERM
+    assert receiver.counts() == {1: 1, 2: 1}
+
+
+def test_sigterm_at_the_beginning_of_the_end(receiver: Receiver, url: str) -> None:
+    """A signal between the first steps of an ordinary end does not keep it from delivering."""
+    body = """
+        worker = delivery._line.worker
+        def stop(timeout_s):
+            os.kill(os.getpid(), signal.SIGTERM)
+            type(worker).stop(worker, timeout_s)
+        delivery.submit(FakeRequest(1))
+        worker.stop = stop
+        delivery.shutdown()
+        time.sleep(30)
+    """
+    assert run(url, body) == -signal.SIGTERM
+    assert receiver.counts() == {1: 1}

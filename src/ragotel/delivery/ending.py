@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import weakref
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 _deliveries: weakref.WeakSet[Delivery] = weakref.WeakSet()
 _installed: set[str] = set()
 _watched_pid = 0
+_put_off = 0
+_MOST_PUT_OFF = 2_000
+_AGAIN_S = 0.005
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_DELIVERY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 def register(delivery: Delivery, on_sigterm: bool) -> None:
@@ -87,8 +93,32 @@ def _drain_on_sigterm() -> None:
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    global _put_off
+    if _put_off < _MOST_PUT_OFF and _is_ours(frame):
+        # The thread that this interrupts may hold a lock that the worker needs to deliver.
+        _put_off += 1
+        threading.Thread(target=_signal_again, args=(number,), daemon=True).start()
+        return
     drain_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     # Still here: the kernel spares the first process of a container.
+    _put_off = 0
     _renew_all()
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether *frame* works for the recorder or the delivery, rather than for the service."""
+    innermost = True
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.startswith(_DELIVERY) or (innermost and path.startswith(_PACKAGE)):
+            return True
+        innermost = innermost and path == threading.__file__
+        frame = frame.f_back
+    return False
+
+
+def _signal_again(number: int) -> None:
+    time.sleep(_AGAIN_S)
+    os.kill(os.getpid(), number)
