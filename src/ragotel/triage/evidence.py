@@ -97,45 +97,44 @@ def shas_in_manifest(
 
 def states_claim(store: Store, claims: Sequence[str], shas: Iterable[str]) -> dict[str, bool]:
     """For every text of *shas* that is known: does it state one of *claims*?"""
-    found: dict[str, bool] = {}
-    wanted = sorted(shas) if claims else []
-    for start in range(0, len(wanted), _IDS_PER_QUERY):
-        rows = store.query(
-            "select chunk_sha, max(arrayExists(\n"
-            "    claim -> rag_contains(text_norm, trimBoth(rag_normalise(claim))),\n"
-            "    {claims:Array(String)}\n"
-            ")) from rag_chunks where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"claims": list(claims), "shas": wanted[start : start + _IDS_PER_QUERY]},
-        ).result_rows
-        found.update((sha, bool(stated)) for sha, stated in rows)
-    return found
+    if not claims:
+        return {}
+    stated = (
+        "max(arrayExists(\n"
+        "    claim -> rag_contains(text_norm, trimBoth(rag_normalise(claim))),\n"
+        "    {claims:Array(String)}\n"
+        "))"
+    )
+    found = _of_chunks(store, shas, stated, {"claims": list(claims)})
+    return {sha: bool(states) for sha, states in found.items()}
 
 
 def texts_of(store: Store, shas: Iterable[str]) -> dict[str, str]:
     """The texts of *shas* that are known, by hash."""
-    found: dict[str, str] = {}
-    wanted = sorted(shas)
-    for start in range(0, len(wanted), _IDS_PER_QUERY):
-        rows = store.query(
-            "select chunk_sha, any(text) from rag_chunks\n"
-            "where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"shas": wanted[start : start + _IDS_PER_QUERY]},
-        ).result_rows
-        found.update((sha, text) for sha, text in rows)
-    return found
+    return _of_chunks(store, shas, "any(text)")
 
 
 def chars_of(store: Store, shas: Iterable[str]) -> dict[str, int]:
     """How long the texts of *shas* are, in characters, by hash; those that are known."""
-    found: dict[str, int] = {}
+    return _of_chunks(store, shas, "any(lengthUTF8(text))")
+
+
+def _of_chunks(
+    store: Store,
+    shas: Iterable[str],
+    expression: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What *expression*, an aggregate over rag_chunks, says of each of *shas* that is known."""
+    found: dict[str, Any] = {}
     wanted = sorted(shas)
     for start in range(0, len(wanted), _IDS_PER_QUERY):
         rows = store.query(
-            "select chunk_sha, any(lengthUTF8(text)) from rag_chunks\n"
+            f"select chunk_sha, {expression} from rag_chunks\n"  # noqa: S608 (our own text)
             "where chunk_sha in {shas:Array(String)} group by chunk_sha",
-            {"shas": wanted[start : start + _IDS_PER_QUERY]},
+            {**(parameters or {}), "shas": wanted[start : start + _IDS_PER_QUERY]},
         ).result_rows
-        found.update((sha, chars) for sha, chars in rows)
+        found.update(rows)
     return found
 
 
