@@ -5,6 +5,7 @@ Pipeline: the process -> [ending] -> delivery
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import os
@@ -23,10 +24,11 @@ _deliveries: weakref.WeakSet[Delivery] = weakref.WeakSet()
 _installed: set[str] = set()
 _watched_pid = 0
 _put_off = 0
+"""How often the signal that ends this process was put off."""
 _MOST_PUT_OFF = 2_000
 _AGAIN_S = 0.005
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_DELIVERY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_DELIVERY = os.path.join(os.path.dirname(__file__), "")
+_PACKAGE = os.path.join(os.path.dirname(_DELIVERY[:-1]), "")
 
 
 def register(delivery: Delivery, on_sigterm: bool) -> None:
@@ -96,9 +98,11 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
     global _put_off
     if _put_off < _MOST_PUT_OFF and _is_ours(frame):
         # The thread that this interrupts may hold a lock that the worker needs to deliver.
-        _put_off += 1
-        threading.Thread(target=_signal_again, args=(number,), daemon=True).start()
-        return
+        with contextlib.suppress(RuntimeError):
+            # Not by `threading`, whose own locks may be held as well; it fails near the end.
+            _thread.start_new_thread(_signal_again, (number,))
+            _put_off += 1
+            return
     drain_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
