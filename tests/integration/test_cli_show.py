@@ -183,6 +183,32 @@ def test_tokens_are_estimated_where_the_prompt_was(store: Store, capsys: Any) ->
     assert "300 left · the next needs 8\n" in ragotel("show", REQUESTS[0]).out
 
 
+def test_the_hash_of_an_earlier_list_leads_to_the_text(store: Store, capsys: Any) -> None:
+    """A service writes a candidate's hash once, in the first list that has it."""
+    ragotel = run_in(store, capsys)
+    root, retrieve, assemble, *rest = request_spans(0, "ana", "How long?", "14 days.", ASKED_AT)
+    found = json.loads(retrieve[7]["gen_ai.retrieval.documents"])
+    first = [{key: row[key] for key in ("id", "sha")} for row in found]
+    told = dict(retrieve[7])
+    del told["gen_ai.retrieval.documents"]
+    later = [{"id": row["id"]} for row in found]
+    told |= {"rag.stage": "rerank", "rag.stage.name": "rerank", "rag.candidates": json.dumps(later)}
+    told |= {"rag.candidates.in_count": "6"}
+    at = ASKED_AT + timedelta(milliseconds=50)
+    bare = {**retrieve[7], "gen_ai.retrieval.documents": json.dumps(first)}
+    sent = {**assemble[7], "rag.prompt.tokens_source": "estimated"}
+    insert_spans(
+        store,
+        *(root, (*retrieve[:7], bare, *retrieve[8:])),
+        (at, retrieve[1], "ff" * 8, *retrieve[3:7], told, 2_000_000, "Ok"),
+        *((*assemble[:7], sent, *assemble[8:]), *rest),
+    )
+    (row,) = store.rows("select first_refused_tokens, why from triage_budgets")
+    assert row["first_refused_tokens"] == 8
+    assert "would have needed 8 (estimated)" in row["why"]
+    assert "300 left · the next needs 8\n" in ragotel("show", REQUESTS[0]).out
+
+
 def test_what_cannot_be_shown(ragotel: Callable[..., Ran]) -> None:
     """An unknown request and a label that does not meet it are exit 1; an ambiguous one is 2."""
     assert ragotel("show", "nothing-like-it").code == 1

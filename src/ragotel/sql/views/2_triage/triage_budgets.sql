@@ -25,11 +25,11 @@ with
         from rag_prompts final
     ),
     lists as (
-        select trace_id, request_id, span_id, chunk_ids, candidate_shas, candidate_tokens
+        select trace_id, request_id, span_id, chunk_ids, candidate_tokens
         from rag_stages final
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter')
     ),
-    counted as (
+    known as (
         select
             trace_id,
             request_id,
@@ -44,15 +44,17 @@ with
                         candidate_chars
                     )
                 )
-            ) as counts
+            ) as counts,
+            groupUniqArrayArray(
+                arrayFilter(
+                    pair -> pair.1 is not null and pair.2 != '',
+                    arrayMap((id, sha) -> (id, sha), chunk_ids, candidate_shas)
+                )
+            ) as hashes,
+            groupArrayIf((span_id, dropped_ids, drop_reasons), stage = 'assemble') as drops
         from rag_stages final
         where stage in ('retrieve', 'fuse', 'rerank', 'blend', 'filter', 'assemble')
         group by trace_id, request_id
-    ),
-    drops as (
-        select trace_id, request_id, span_id, dropped_ids, drop_reasons
-        from rag_stages final
-        where stage = 'assemble'
     ),
     joined as (
         select
@@ -68,8 +70,8 @@ with
                     tokens,
                     if(has(sent.sent_ids, id), sent.token_counts[indexOf(sent.sent_ids, id)], null),
                     if(
-                        countEqual(counted.counts.1, id) = 1,
-                        arrayFirst(pair -> pair.1 = id, counted.counts).2,
+                        countEqual(known.counts.1, id) = 1,
+                        arrayFirst(pair -> pair.1 = id, known.counts).2,
                         null
                     )
                 ),
@@ -94,10 +96,17 @@ with
             arrayFirstIndex(kept -> ifNull(kept = 0, false), is_sent) as refused_at,
             if(refused_at = 0, null, candidate_ids[refused_at])::Nullable(String) as first_refused_chunk_id,
             if(refused_at = 0, null, candidate_tokens[refused_at])::Nullable(UInt32) as counted_tokens,
-            if(refused_at = 0 or counted_tokens is not null or sent.tokens_source != 'estimated', '', lists.candidate_shas[refused_at]) as estimated_sha,
             if(
-                has(drops.dropped_ids, first_refused_chunk_id),
-                drops.drop_reasons[indexOf(drops.dropped_ids, first_refused_chunk_id)],
+                counted_tokens is null
+                and sent.tokens_source = 'estimated'
+                and countEqual(known.hashes.1, first_refused_chunk_id) = 1,
+                arrayFirst(pair -> pair.1 = first_refused_chunk_id, known.hashes).2,
+                ''
+            ) as estimated_sha,
+            arrayFirst(one -> one.1 = flows.prompt_span_id, known.drops) as dropped,
+            if(
+                has(dropped.2, first_refused_chunk_id),
+                dropped.3[indexOf(dropped.2, first_refused_chunk_id)],
                 ''
             ) as first_refused_reason,
             toBool(flows.reranked_after_truncation) as reranked_after_truncation
@@ -110,12 +119,8 @@ with
             on lists.trace_id = flows.trace_id
             and lists.request_id = flows.request_id
             and lists.span_id = flows.list_span_ids[-1]
-        left join counted
-            on counted.trace_id = flows.trace_id and counted.request_id = flows.request_id
-        left join drops
-            on drops.trace_id = flows.trace_id
-            and drops.request_id = flows.request_id
-            and drops.span_id = flows.prompt_span_id
+        left join known
+            on known.trace_id = flows.trace_id and known.request_id = flows.request_id
     ),
     measured as (
         select
