@@ -6,6 +6,7 @@
 -- generation. Its request id is '' as that of all stages of its trace, since a batch does not hold the whole
 -- trace; several requests of one trace are named by their span until their stages are told apart, so that
 -- nothing is mixed.
+-- What an event's time tells of the first token goes on as an attribute, ragotel.first_event_ms.
 create materialized view if not exists rag_foreign_mv to rag_foreign_in as
 select
     trace_id,
