@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from test_grants import CLICKHOUSE, statements
-from test_retention import _BUILD, run
+from test_retention import BUILD_WORLD, run
 
 _DO = """
 import json, sys
@@ -23,7 +23,7 @@ ROWS = "trace_id, request_id, label_id, bucket, loss_stage, arm"
 
 def test_kept_verdicts_are_those_of_the_view_until_they_are_taken_anew(tmp_path: Path) -> None:
     """A grade that comes later is in the view at once, in the kept rows after the next refresh."""
-    run(_BUILD, tmp_path)
+    run(BUILD_WORLD, tmp_path)
     make = [
         each.rstrip(";")
         for each in statements(CLICKHOUSE / "kept-verdicts.sql")

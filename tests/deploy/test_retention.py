@@ -20,7 +20,7 @@ with open_store(sys.argv[1], follow_server=False) as store:
         found = store.client.raw_query(sql, fmt="TSV").decode()
     print(found, end="")
 """
-_BUILD = f"""
+BUILD_WORLD = f"""
 import sys
 sys.path[:0] = [{str(HERE.parent)!r}, {str(HERE.parent / "sql")!r}]
 from pathlib import Path
@@ -62,7 +62,7 @@ def spans(kind: str, age_days: int) -> str:
 
 def test_what_people_spoke_about_outlives_what_they_did_not(tmp_path: Path) -> None:
     """Of requests that are two years old those with a label, a grade or a complaint stay."""
-    run(_BUILD, tmp_path)
+    run(BUILD_WORLD, tmp_path)
     run(
         _ASK,
         tmp_path,
